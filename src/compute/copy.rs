@@ -3,7 +3,7 @@
 use super::address::Address;
 use super::gather::{copy_tile, gather, gather_transposed};
 use super::plan::{Dim, Operand, Plan, merge};
-use super::stream::{STREAM_FROM, fence, stream};
+use super::stream::{STREAM_FROM, fence, stream, stream_in_turns};
 use super::threads::for_each_range;
 use super::tiling::{PAGES, Sizes, Tiling};
 use crate::layout::LayoutRef;
@@ -63,7 +63,7 @@ pub(crate) unsafe fn copy_items(
             unsafe {
                 let (to, from) = (to.byte(range.start), from.byte(range.start));
                 if streams {
-                    stream(from, to, range.len());
+                    stream_in_turns(from, to, range.len());
                     fence();
                 } else {
                     std::ptr::copy_nonoverlapping(from, to, range.len());

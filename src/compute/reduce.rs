@@ -13,8 +13,11 @@ mod driver;
 mod extreme;
 #[cfg(feature = "ops")]
 mod extreme_lines;
+mod few_rows;
 mod fold;
+mod fold_lanes;
 mod fold_lines;
+mod fold_turns;
 mod fold_views;
 mod load;
 #[cfg(feature = "ops")]

@@ -55,6 +55,31 @@ pub(crate) unsafe fn stream(from: *const u8, to: *mut u8, bytes: usize) {
     }
 }
 
+/// Copies bytes as [`stream`] does, of several parts in turns: CPUs read ahead of several sequences
+/// of addresses.
+///
+/// # Safety
+///
+/// As for [`stream`].
+pub(crate) unsafe fn stream_in_turns(from: *const u8, to: *mut u8, bytes: usize) {
+    const PARTS: usize = 4;
+    const PIECE: usize = 1024;
+    let copy = |at: usize, bytes: usize| {
+        // SAFETY: these are some of the bytes.
+        unsafe { stream(from.wrapping_add(at), to.wrapping_add(at), bytes) }
+    };
+    let head = to.align_offset(64).min(bytes);
+    let pieces = (bytes - head) / PARTS / PIECE;
+    copy(0, head);
+    for at in 0..pieces {
+        for part in 0..PARTS {
+            copy(head + (part * pieces + at) * PIECE, PIECE);
+        }
+    }
+    let done = head + PARTS * pieces * PIECE;
+    copy(done, bytes - done);
+}
+
 /// Orders what [`stream`] wrote on this thread before its later stores.
 #[inline]
 pub(crate) fn fence() {
@@ -80,4 +105,27 @@ pub(crate) fn prefetch(from: *const u8, bytes: usize) {
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     let _ = (from, bytes);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn streams_in_turns_copy_every_byte() {
+        let from: Vec<u8> = (0..20_000).map(|at| (at * 7 % 251) as u8).collect();
+        for begin in [0, 1, 16, 63] {
+            for bytes in [0, 1, 63, 64, 4095, 4096, 4097, 8192, 12_345, 19_000] {
+                let mut to = vec![0; from.len()];
+                // SAFETY: both have as many bytes, and don't overlap.
+                unsafe {
+                    stream_in_turns(from.as_ptr().add(begin), to.as_mut_ptr().add(begin), bytes)
+                };
+                fence();
+                assert_eq!(to[begin..][..bytes], from[begin..][..bytes]);
+                let is_zero = |bytes: &[u8]| bytes.iter().all(|byte| *byte == 0);
+                assert!(is_zero(&to[..begin]) && is_zero(&to[begin + bytes..]));
+            }
+        }
+    }
 }

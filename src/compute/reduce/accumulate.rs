@@ -67,6 +67,22 @@ pub(super) trait Accumulate: Sync {
         positions: Positions,
     );
 
+    /// Writes the results of a few contiguous rows, without accumulators. Returns whether it did:
+    /// otherwise it wrote nothing.
+    ///
+    /// # Safety
+    ///
+    /// There are as many elements in each row, and contiguous places for as many results.
+    unsafe fn write_across(
+        &self,
+        _x: *const u8,
+        _out: *mut u8,
+        _count: usize,
+        _rows: (usize, isize),
+    ) -> bool {
+        false
+    }
+
     /// Adds accumulators of later elements to those of earlier ones.
     ///
     /// # Safety

@@ -1,6 +1,8 @@
 //! The loops of folds, over contiguous elements.
 
+use super::few_rows::FewRows;
 use super::fold::Fold;
+use super::fold_lanes::{add_to_lanes, joined, lanes};
 use super::load::Load;
 #[cfg(feature = "ops")]
 use super::load::Plain;
@@ -9,12 +11,6 @@ use crate::compute::simd::{Routine, Simd};
 use crate::dtype::Element;
 use std::marker::PhantomData;
 use std::slice;
-
-/// The bytes of the lanes.
-const LANES: usize = 256;
-
-/// The lanes that the last elements of a line are added to at once.
-const FEW: usize = 8;
 
 /// The number of rows that are added to lanes at once: CPUs read ahead of elements that come nearly
 /// in the order of their addresses.
@@ -83,14 +79,6 @@ impl<D: Load, F: Fold<D::Loaded>> Routine for Along<'_, D, F> {
     }
 }
 
-/// Returns how many lanes of a type there is room for.
-const fn lanes<T>() -> usize {
-    match size_of::<T>() {
-        0 => LANES,
-        size => LANES / size,
-    }
-}
-
 /// Returns a total with elements: lane `n` adds up those at every `L`th place from `n` on.
 #[inline(always)]
 fn fold_line<D: Load, F: Fold<D::Loaded>, S: Simd, const L: usize>(
@@ -108,79 +96,9 @@ fn fold_line<D: Load, F: Fold<D::Loaded>, S: Simd, const L: usize>(
         for row in rows {
             add_to_lanes::<D, F, S, L, 1>(fold, &mut lanes, std::array::from_ref(row));
         }
-        if !rest.is_empty() {
-            // In a copy, as lanes that are reached by an index are kept in memory.
-            let mut all = lanes;
-            add_rest::<D, F, L>(fold, &mut all, rest);
-            lanes = all;
-        }
-        // Lengths are constants, so that these loops are unrolled and vectorised.
-        if const { L > 64 } {
-            join_halves::<D::Loaded, F, 64>(fold, &mut lanes);
-        }
-        if const { L > 32 } {
-            join_halves::<D::Loaded, F, 32>(fold, &mut lanes);
-        }
-        join_halves::<D::Loaded, F, 16>(fold, &mut lanes);
-        join_halves::<D::Loaded, F, 8>(fold, &mut lanes);
-        join_halves::<D::Loaded, F, 4>(fold, &mut lanes);
-        join_halves::<D::Loaded, F, 2>(fold, &mut lanes);
-        total = fold.add_lane(total, fold.join(lanes[0], lanes[1]));
+        total = fold.add_lane(total, joined::<D, F, L>(fold, lanes, rest));
     }
     total
-}
-
-/// Adds fewer elements than there are lanes.
-#[inline(always)]
-fn add_rest<D: Load, F: Fold<D::Loaded>, const L: usize>(
-    fold: F,
-    lanes: &mut [F::Lane; L],
-    rest: &[D::Stored],
-) {
-    let (few, rest) = rest.as_chunks::<FEW>();
-    let (chunks, _) = lanes.as_chunks_mut::<FEW>();
-    for (lanes, few) in chunks.iter_mut().zip(few) {
-        for at in 0..FEW {
-            lanes[at] = fold.add(lanes[at], D::load(few[at]));
-        }
-    }
-    for (lane, x) in lanes.iter_mut().zip(rest) {
-        *lane = fold.add(*lane, D::load(*x));
-    }
-}
-
-/// Adds rows of elements to lanes: several at once, as lanes may be kept in memory.
-#[inline(always)]
-fn add_to_lanes<D: Load, F: Fold<D::Loaded>, S: Simd, const L: usize, const N: usize>(
-    fold: F,
-    lanes: &mut [F::Lane; L],
-    rows: &[[D::Stored; L]; N],
-) {
-    if D::BY_ROWS {
-        for row in rows {
-            let row = D::load_row::<S, L>(row);
-            for at in 0..L {
-                lanes[at] = fold.add(lanes[at], row[at]);
-            }
-        }
-        return;
-    }
-    for at in 0..L {
-        let mut lane = lanes[at];
-        for row in rows {
-            lane = fold.add(lane, D::load(row[at]));
-        }
-        lanes[at] = lane;
-    }
-}
-
-/// Joins the first lanes with as many lanes after them.
-#[inline(always)]
-fn join_halves<T, F: Fold<T>, const HALF: usize>(fold: F, lanes: &mut [F::Lane]) {
-    // At least twice as many, where this is called.
-    for at in 0..HALF.min(lanes.len() / 2) {
-        lanes[at] = fold.join(lanes[at], lanes[at + HALF]);
-    }
 }
 
 pub(super) struct Across<'a, D: Load, F: Fold<D::Loaded>>(
@@ -214,14 +132,16 @@ impl<D: Load, F: Fold<D::Loaded>> Routine for Across<'_, D, F> {
             }
             add_rows::<D, F, S, ROWS>(fold, totals, many);
         }
-        let mut at = whole;
-        if rows - at >= 4 {
-            let few = [row(at), row(at + 1), row(at + 2), row(at + 3)];
-            add_rows::<D, F, S, 4>(fold, totals, few);
-            at += 4;
-        }
-        for at in at..rows {
-            add_rows::<D, F, S, 1>(fold, totals, [row(at)]);
+        let rest = FewRows::<D> {
+            x: x.wrapping_offset(whole as isize * step),
+            rows: rows - whole,
+            step,
+            types: PhantomData,
+        };
+        if rest.rows > 0 {
+            let add = |at: usize, lane| totals[at] = fold.add_lane(totals[at], lane);
+            // SAFETY: the rows have as many elements as there are accumulators.
+            unsafe { rest.for_each::<F, S>(fold, count, add) };
         }
     }
 }

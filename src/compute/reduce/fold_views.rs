@@ -2,8 +2,10 @@
 
 use super::accumulate::{Accumulate, Positions};
 use super::driver::reduce_views;
+use super::few_rows::{FewRows, WriteFewRows};
 use super::fold::Fold;
 use super::fold_lines::{Across, Lines, ROWS};
+use super::fold_turns::{FAR, SHORT_LINE, Turns};
 #[cfg(feature = "ops")]
 use super::load::HalfFloats;
 use super::load::{Load, Plain};
@@ -83,6 +85,7 @@ fn fold_loaded<D: Load, F: Fold<D::Loaded>, R: Element>(
     let folding = Folding {
         fold,
         finish,
+        are_far: x.len() * size_of::<D::Stored>() >= FAR,
         types: PhantomData::<fn(D) -> R>,
     };
     // SAFETY: it accumulates elements `D::Stored` and writes results `R`, as the views have them.
@@ -92,6 +95,7 @@ fn fold_loaded<D: Load, F: Fold<D::Loaded>, R: Element>(
 struct Folding<D, R, F, Finish> {
     fold: F,
     finish: Finish,
+    are_far: bool,
     types: PhantomData<fn(D) -> R>,
 }
 
@@ -128,13 +132,12 @@ where
     ) {
         // SAFETY: there are as many accumulators, which `begin` has written.
         let totals = unsafe { slice::from_raw_parts_mut(accumulators.cast::<F::Total>(), count) };
-        dispatch(Lines::<D, F>(
-            self.fold,
-            totals,
-            x,
-            (len, step),
-            PhantomData,
-        ));
+        let lines = (len, step);
+        if self.are_far && len * size_of::<D::Stored>() >= SHORT_LINE {
+            dispatch(Turns::<D, F>(self.fold, totals, x, lines, PhantomData));
+        } else {
+            dispatch(Lines::<D, F>(self.fold, totals, x, lines, PhantomData));
+        }
     }
 
     unsafe fn across(
@@ -148,6 +151,33 @@ where
         // SAFETY: there are as many accumulators, which `begin` has written.
         let totals = unsafe { slice::from_raw_parts_mut(accumulators.cast::<F::Total>(), count) };
         dispatch(Across::<D, F>(self.fold, totals, x, rows, PhantomData));
+    }
+
+    unsafe fn write_across(
+        &self,
+        x: *const u8,
+        out: *mut u8,
+        count: usize,
+        rows: (usize, isize),
+    ) -> bool {
+        // Of results that are common: each type has a loop for each SIMD level.
+        let writes = const { is_rounded(R::DTYPE) } && (1..=ROWS).contains(&rows.0);
+        if writes {
+            // SAFETY: there are contiguous places for as many results.
+            let out = unsafe { slice::from_raw_parts_mut(out.cast::<MaybeUninit<R>>(), count) };
+            dispatch(WriteFewRows {
+                fold: self.fold,
+                finish: &self.finish,
+                out,
+                rows: FewRows::<D> {
+                    x,
+                    rows: rows.0,
+                    step: rows.1,
+                    types: PhantomData,
+                },
+            });
+        }
+        writes
     }
 
     unsafe fn combine(&self, accumulators: *mut u8, later: *const u8, count: usize) {

@@ -17,6 +17,7 @@ type Dims = SmallVec<[Dim<3>; 4]>;
 pub(super) struct Reduction {
     first: [Address; 2],
     item: usize,
+    out_item: usize,
     /// Dimensions that stay, but for those of `k`.
     kept: Dims,
     /// Those that have the least strides, and are one in `x`: tiles don't depend on `out`.
@@ -107,6 +108,7 @@ impl Reduction {
         Self {
             first: [Address(out.first), Address(x.first)],
             item: x.item,
+            out_item: out.item,
             kept,
             k,
             runs,
@@ -221,6 +223,10 @@ impl Reduction {
     ///
     /// As for [`reduce`], and no other code uses the tile's results.
     pub(super) unsafe fn finish_tile(&self, tile: usize, accumulate: &dyn Accumulate) {
+        // SAFETY: what is required here.
+        if self.way == Way::Across && unsafe { self.write_tile(tile, accumulate) } {
+            return;
+        }
         const COUNT: usize = ACCUMULATORS / ALIGN;
         let mut memory = [Accumulators::NEW; COUNT];
         let accumulators = memory.as_mut_ptr().cast::<u8>();
@@ -229,6 +235,28 @@ impl Reduction {
             self.accumulate(tile, None, accumulate, accumulators);
             self.finish(tile, accumulate, accumulators);
         }
+    }
+
+    /// Writes the results of a tile of a few rows without accumulators, if this can be done.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::finish_tile`].
+    unsafe fn write_tile(&self, tile: usize, accumulate: &dyn Accumulate) -> bool {
+        let &[(_, step)] = self.runs.as_slice() else {
+            return false;
+        };
+        if !self.reduced.is_empty() || step != self.out_item as isize {
+            return false;
+        }
+        let (mut offsets, results) = self.results(tile);
+        advance(&mut offsets, &self.k, results.start);
+        let out = self.first[0].0.wrapping_offset(offsets[0]);
+        let x = self.first[1].0.wrapping_offset(offsets[1]);
+        let rows = (self.r.size, self.r.strides[1]);
+        // SAFETY: the tile's elements are contiguous along `k`, as are its results, which no other
+        // code uses.
+        unsafe { accumulate.write_across(x, out, results.len(), rows) }
     }
 
     /// Makes the accumulators of a tile, or of one chunk of it.
