@@ -1930,3 +1930,53 @@ def rms_norm_backward(
     memory: _Memory = ...,
     threads: int | None = ...,
 ) -> Tensor: ...
+@overload
+def rms_norm_factor(
+    x: TensorLike,
+    *,
+    out: _Out,
+    eps: float = ...,
+    like: TensorLike | None = None,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> _Out:
+    """What rms_norm multiplies by: out = 1 / sqrt(mean(x * x) + eps) along the last axis, which is
+    of size 1.
+
+    rms_norm_factor(x: T, *, eps: float = 1e-6) -> out: T
+    """
+
+@overload
+def rms_norm_factor(
+    x: TensorLike,
+    *,
+    out: None = None,
+    eps: float = ...,
+    like: _Like,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> _Like: ...
+@overload
+def rms_norm_factor(
+    x: _X,
+    *,
+    out: None = None,
+    eps: float = ...,
+    like: None = None,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> _X: ...
+@overload
+def rms_norm_factor(
+    x: Buffer,
+    *,
+    out: None = None,
+    eps: float = ...,
+    like: None = None,
+    label: str = ...,
+    memory: _Memory = ...,
+    threads: int | None = ...,
+) -> Tensor: ...

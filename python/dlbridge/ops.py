@@ -69,6 +69,7 @@ if TYPE_CHECKING:
         relu as relu,
         rms_norm as rms_norm,
         rms_norm_backward as rms_norm_backward,
+        rms_norm_factor as rms_norm_factor,
         rsqrt as rsqrt,
         sigmoid as sigmoid,
         silu as silu,

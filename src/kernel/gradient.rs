@@ -7,11 +7,13 @@
 //!
 //! ```text
 //! gradient  = value { "|" value }
-//! value     = "0" | name | op "(" [ value { "," value } ] { "," name "=" literal } ")"
+//! value     = tensor [ "if" name "else" value ]
+//! tensor    = "0" | name | op "(" [ value { "," value } ] { "," name "=" literal } ")"
 //! literal   = attribute | number | "True" | "False" | "None" | quoted text | "dtype(" name ")"
 //! ```
 //!
 //! Several values, between `|`, are for the alternatives of the op's size rule, in their order.
+//! `a if weight else b` is `a` in calls that have the optional input `weight`, and `b` in others.
 
 mod parse;
 
@@ -46,6 +48,15 @@ pub enum GradientValue {
         /// Its attributes.
         attributes: Vec<(String, GradientAttribute)>,
     },
+    /// One of two, by whether the call has an optional input.
+    Choice {
+        /// The optional input, by its place among the parameters.
+        input: usize,
+        /// The gradient where the call has it.
+        given: Box<GradientValue>,
+        /// The gradient where the call leaves it out.
+        otherwise: Box<GradientValue>,
+    },
 }
 
 /// The value of an attribute in a [`Gradient`].
@@ -73,9 +84,18 @@ impl Gradient {
 
 impl GradientValue {
     fn add_ops<'a>(&'a self, names: &mut Vec<&'a str>) {
-        if let Self::Call { op, inputs, .. } = self {
-            names.push(op);
-            inputs.iter().for_each(|input| input.add_ops(names));
+        match self {
+            Self::Call { op, inputs, .. } => {
+                names.push(op);
+                inputs.iter().for_each(|input| input.add_ops(names));
+            }
+            Self::Choice {
+                given, otherwise, ..
+            } => {
+                given.add_ops(names);
+                otherwise.add_ops(names);
+            }
+            Self::Zero | Self::Argument(_) | Self::OutputGradient(_) => {}
         }
     }
 }

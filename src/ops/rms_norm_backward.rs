@@ -45,7 +45,23 @@ register_op!(
         })
         .sizes("grad[s..., n], x[s..., n], weight[n] -> out[s..., n]")
         .batches()
+        .gradient(
+            "grad",
+            "multiply(rms_norm_backward(dout, x, eps=eps), weight) if weight \
+             else rms_norm_backward(dout, x, eps=eps)"
+        )
+        .gradient("x", GRADIENT_X)
+        .gradient("weight", "sum_to_like(multiply(grad, rms_norm_backward(dout, x, eps=eps)), weight)")
 );
+
+/// With `u` for `rms_norm(x)`, and `P(v)` for `rms_norm_backward(v, x)`:
+/// `-r * (mean(u * g) * P(dout) + mean(u * dout) * out + mean(dout * out) * u)`.
+const GRADIENT_X: &str = "negative(multiply(rms_norm_factor(x, eps=eps), add(add(
+    multiply(
+        mean(multiply(rms_norm(x, weight, eps=eps), grad), axis=-1, keepdims=True),
+        rms_norm_backward(dout, x, eps=eps)),
+    multiply(mean(multiply(rms_norm(x, eps=eps), dout), axis=-1, keepdims=True), out)),
+    multiply(mean(multiply(dout, out), axis=-1, keepdims=True), rms_norm(x, eps=eps)))))";
 register_kernel!(
     for T in [f32, f64, f16, bf16] =>
     Kernel::new("rms_norm_backward").fills_results().releases_gil_from(1 << 16).factory(

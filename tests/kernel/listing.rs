@@ -74,7 +74,7 @@ fn new_registry_is_empty_and_builtin_ops_are_optional() {
         equal exp expand_dims fma gelu greater greater_equal image_to_tensor index_add \
         layer_norm less less_equal log log_softmax matmul matrix_transpose max maximum \
         mean mean_backward min minimum multiply negative not_equal nv12_to_rgb quantize \
-        relu rms_norm rms_norm_backward rsqrt sigmoid silu softmax sqrt std subtract sum \
+        relu rms_norm rms_norm_backward rms_norm_factor rsqrt sigmoid silu softmax sqrt std subtract sum \
         sum_backward sum_to_like take tanh topk var \
         where";
     assert_eq!(all, ours.split(' ').collect::<Vec<_>>());

@@ -286,6 +286,44 @@ fn gradients_are_parsed() {
     );
 }
 
+fn scaled(gradient: &str) -> Op {
+    let op = Op::new("scaled").input("x", "T").optional_input("w", "T");
+    op.output("z", "T").gradient("x", gradient)
+}
+
+#[test]
+fn gradients_may_depend_on_optional_inputs() {
+    let registry = Registry::new();
+    let op = scaled("multiply(dz if w else copy(dz), w) if w else dz");
+    registry.define(op).unwrap();
+    let op = registry.op("scaled").unwrap();
+    let gradient = &op.definition().gradients()[0];
+    assert_eq!(gradient.ops(), ["multiply", "copy"]);
+    let choice = |given, otherwise| GradientValue::Choice {
+        input: 1,
+        given: Box::new(given),
+        otherwise: Box::new(otherwise),
+    };
+    let call = |op: &str, inputs| GradientValue::Call {
+        op: op.to_owned(),
+        inputs,
+        attributes: Vec::new(),
+    };
+    let dz = || GradientValue::OutputGradient(2);
+    let inner = choice(dz(), call("copy", vec![dz()]));
+    let product = call("multiply", vec![inner, GradientValue::Argument(1)]);
+    assert_eq!(gradient.values, [choice(product, dz())]);
+    for (gradient, why) in [
+        ("dz if x else 0", "there is no optional input \"x\""),
+        ("dz if y else 0", "there is no optional input \"y\""),
+        ("dz if w", "expected else, got the end"),
+        ("dz if 2", "expected an optional input, got \"2\""),
+    ] {
+        let problem = problem(scaled(gradient));
+        assert!(problem.contains(why), "{gradient}: {problem}");
+    }
+}
+
 #[test]
 fn gradients_without_sense_are_refused() {
     for (input, gradient, why) in [

@@ -1,6 +1,6 @@
 //! The ops that gradients are made of: `sum_to_like`, `broadcast_like`, `sum_backward`,
-//! `mean_backward`, `matrix_transpose`, `expand_dims` and `rms_norm_backward`, in all arrangements
-//! of tensors, against naive oracles.
+//! `mean_backward`, `matrix_transpose`, `expand_dims`, `rms_norm_backward` and `rms_norm_factor`, in
+//! all arrangements of tensors, against naive oracles.
 
 use crate::number::Float;
 use crate::oracle::indices;
@@ -133,6 +133,22 @@ fn check_rms_norm<T: Float>() {
     }
 }
 
+fn check_rms_norm_factor<T: Float>() {
+    for shape in [&[3, 40][..], &[2, 3, 5], &[70, 33], &[7], &[0, 4], &[3, 1]] {
+        let (x, tensor) = numbers::<T>(shape, 11);
+        let (size, outer) = shape.split_last().unwrap();
+        let factor = |x: &[f64]| {
+            let squares: f64 = x.iter().map(|x| x * x).sum();
+            1.0 / (squares / *size as f64 + 0.5).sqrt()
+        };
+        let wanted: Vec<f64> = x.chunks(*size).map(factor).collect();
+        let test = OpTest::new("rms_norm_factor").attribute("eps", 0.5);
+        let test = test.within(Tolerance::close(2.0 * T::ROUNDING, 0.0));
+        let wanted = rounded::<T>(&[outer, &[1]].concat(), &wanted);
+        test.input(&tensor).expect(&wanted);
+    }
+}
+
 macro_rules! of_each_float {
     ($($name:ident: $T:ty;)*) => {$(
         #[test]
@@ -140,6 +156,7 @@ macro_rules! of_each_float {
             check_like::<$T>();
             check_backward::<$T>();
             check_rms_norm::<$T>();
+            check_rms_norm_factor::<$T>();
         }
     )*};
 }

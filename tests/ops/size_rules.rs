@@ -192,14 +192,19 @@ fn unknown_sizes_give_what_known_ones_do() {
 fn gradients_call_ops_that_there_are() {
     let registry = Registry::global();
     fn check(registry: &Registry, value: &GradientValue, of: &str) {
-        let GradientValue::Call {
-            op,
-            inputs,
-            attributes,
-            ..
-        } = value
-        else {
-            return;
+        let (op, inputs, attributes) = match value {
+            GradientValue::Call {
+                op,
+                inputs,
+                attributes,
+            } => (op, inputs, attributes),
+            GradientValue::Choice {
+                given, otherwise, ..
+            } => {
+                check(registry, given, of);
+                return check(registry, otherwise, of);
+            }
+            _ => return,
         };
         let called = registry
             .op(op)

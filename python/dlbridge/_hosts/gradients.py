@@ -4,8 +4,9 @@ A gradient is declared as the derivative times the output's gradient, without co
 gradients of complex numbers. PyTorch and TensorFlow have their conjugates: their adapters conjugate
 the outputs' gradients before, and the result after.
 
-A value is `("zero",)`, an input, output or gradient of an output by its number, or a call of an op
-with such values and attributes.
+A value is `("zero",)`, an input, output or gradient of an output by its number, a call of an op
+with such values and attributes, or `("choice", input, value, otherwise)`, which depends on whether
+the call has an optional input. `declared` returns values without choices.
 """
 
 from __future__ import annotations
@@ -40,6 +41,9 @@ def _find_needed(value: Any, found: set[tuple[str, int]]) -> None:
         for _, attribute in value[3]:
             if attribute[0] == "dtype":
                 _find_needed(attribute[1], found)
+    elif value[0] == "choice":
+        _find_needed(value[2], found)
+        _find_needed(value[3], found)
 
 
 def used(value: Any, row_of: Callable[[str], dict[str, Any]]) -> set[tuple[str, int]]:
@@ -57,15 +61,6 @@ def used(value: Any, row_of: Callable[[str], dict[str, Any]]) -> set[tuple[str, 
         if row["gradients"].get(names[min(at, len(names) - 1)]) != [("zero",)]:
             found |= used(tensor, row_of)
     return found
-
-
-def chosen(row: dict[str, Any], ranks: list[list[int]]) -> int:
-    """Returns which of several gradients a call's inputs have, by their ranks."""
-    if all(len(values) == 1 for values in row["gradients"].values()):
-        return 0
-    at = sizes.alternative(row["sizes"], ranks)
-    assert at is not None, "a call that ran has sizes of the rule"
-    return at
 
 
 def evaluate(
@@ -156,13 +151,34 @@ def transpose(
     return found
 
 
-def declared(row: dict[str, Any], name: str, ranks: list[list[int]], op: str) -> Any:
+def declared(
+    row: dict[str, Any],
+    name: str,
+    ranks: list[list[int]],
+    op: str,
+    error: type[Exception] = RuntimeError,
+) -> Any:
     """Returns an input's gradient in a call with inputs of some ranks. Messages call it `op`."""
     values = row["gradients"].get(name)
     if values is None:
-        error = RuntimeError(f"{op} declares no gradient of {name!r}")
-        raise with_fields(error, "kernel", wanted=name)
-    return values[chosen(row, ranks) if len(values) > 1 else 0]
+        text = f"{op} declares no gradient of {name!r}"
+        raise with_fields(error(text), "kernel", wanted=name)
+    if len(values) == 1:
+        return _without_choices(values[0], ranks)
+    at = sizes.alternative(row["sizes"], ranks)
+    assert at is not None, "a call that ran has sizes of the rule"
+    return _without_choices(values[at], ranks)
+
+
+def _without_choices(value: Any, ranks: list[list[int]]) -> Any:
+    """Returns a gradient of a call with inputs of some ranks, of which one left out has none."""
+    if value[0] == "choice":
+        _, (_, at), given, otherwise = value
+        return _without_choices(given if ranks[at] else otherwise, ranks)
+    if value[0] != "call":
+        return value
+    kind, name, inputs, attributes = value
+    return kind, name, tuple(_without_choices(tensor, ranks) for tensor in inputs), attributes
 
 
 def _is_of_gradients(value: Any) -> bool:

@@ -45,6 +45,7 @@ CALLS = {
     "quantize": ((X, np.array(0.5, F)), {}),
     "rms_norm": ((X, numbers(4)), {}),
     "rms_norm_backward": ((X, Y, numbers(4)), {}),
+    "rms_norm_factor": ONE,
     "sum_backward": ((numbers(3), X), {"axis": [1]}),
     "sum_to_like": ((X, numbers(4)), {}),
     "take": ((X, np.array([0, 2])), {}),
@@ -71,6 +72,15 @@ GRADIENTS = {
     "log_softmax": (lambda x: ops.log_softmax(x), (3, 4)),
     "rms_norm": (lambda x, weight: ops.rms_norm(x, weight), (2, 3, 4), (4,)),
     "rms_norm without weight": (lambda x: ops.rms_norm(x, eps=0.1), (3, 4)),
+    "rms_norm_backward": (
+        lambda g, x, w: ops.rms_norm_backward(g, x, w),
+        *((2, 3, 4), (2, 3, 4), (4,)),
+    ),
+    "rms_norm_backward without weight": (
+        lambda g, x: ops.rms_norm_backward(g, x, eps=0.1),
+        *((3, 4), (3, 4)),
+    ),
+    "rms_norm_factor": (lambda x: ops.rms_norm_factor(x, eps=0.1), (3, 4)),
     "sum": (lambda x: ops.sum(x, axis=(0, 2)), (2, 3, 4)),
     "sum of all": (lambda x: ops.sum(x), (2, 3)),
     "mean": (lambda x: ops.mean(x, axis=1, keepdims=True), (2, 3, 4)),

@@ -67,6 +67,7 @@ SIGNATURES = {
     "relu": f"(x, *, {REST}",
     "rms_norm": f"(x, weight=None, *, eps=1e-06, {REST}",
     "rms_norm_backward": f"(grad, x, weight=None, *, eps=1e-06, {REST}",
+    "rms_norm_factor": f"(x, *, eps=1e-06, {REST}",
     "rsqrt": f"(x, *, {REST}",
     "sigmoid": f"(x, *, {REST}",
     "silu": f"(x, *, {REST}",
@@ -144,6 +145,7 @@ OPS = {
     "rms_norm_backward": (
         "rms_norm_backward(grad: T, x: T, weight: T | None = None, *, eps: float = 1e-6) -> out: T"
     ),
+    "rms_norm_factor": "rms_norm_factor(x: T, *, eps: float = 1e-6) -> out: T",
     "rsqrt": "rsqrt(x: T) -> out: T",
     "sigmoid": "sigmoid(x: T) -> out: T",
     "silu": "silu(x: T) -> out: T",
@@ -173,7 +175,8 @@ OPS = {
 }
 NAMES = [*OPS]
 OF_FLOATS = """broadcast_like divide exp fma gelu layer_norm log log_softmax mean mean_backward rms_norm
-rms_norm_backward rsqrt sigmoid silu softmax sqrt std sum_backward sum_to_like tanh var""".split()
+rms_norm_backward rms_norm_factor rsqrt sigmoid silu softmax sqrt std sum_backward sum_to_like tanh
+var""".split()
 COMPARISONS = ["equal", "greater", "greater_equal", "less", "less_equal", "not_equal", "where"]
 LISTED = ", ".join(NAMES)
 # The ops with kernels for GPUs.

@@ -39,6 +39,32 @@ struct Parser<'a> {
 
 impl Parser<'_> {
     fn value(&mut self) -> Result<GradientValue, String> {
+        let given = self.one()?;
+        if !self.skip_word("if") {
+            return Ok(given);
+        }
+        let name = self.tokens.name("an optional input")?;
+        let input = self.op.position(&name);
+        let input = input.filter(|at| self.op.is_optional(*at));
+        let input = input.ok_or_else(|| format!("there is no optional input {name:?}"))?;
+        if !self.skip_word("else") {
+            return Err(self.tokens.unexpected("else"));
+        }
+        Ok(GradientValue::Choice {
+            input,
+            given: Box::new(given),
+            otherwise: Box::new(self.value()?),
+        })
+    }
+
+    /// Reads the next token if it is this name.
+    fn skip_word(&mut self, word: &str) -> bool {
+        let is_next = self.tokens.peek_name() == Some(word);
+        self.tokens.advance(usize::from(is_next));
+        is_next
+    }
+
+    fn one(&mut self) -> Result<GradientValue, String> {
         if self.tokens.peek_at(0) == Some(Token::Number("0")) {
             self.tokens.advance(1);
             return Ok(GradientValue::Zero);

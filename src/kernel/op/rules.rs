@@ -74,7 +74,8 @@ impl Op {
     /// literals, and `dtype(x)`. `0` says that no output depends on the input. Where the
     /// [rule of sizes](Self::sizes) has alternatives, the gradient may have one for each, between
     /// `|`. Of a tensor that the op writes, the name is its value before the call in `y`, and `dy`
-    /// the gradient of its value after it.
+    /// the gradient of its value after it. `a if weight else b` is `a` in calls that have the
+    /// optional input `weight`, and `b` in others.
     ///
     /// Of complex numbers it is the derivative times the output's gradient, without conjugates:
     /// PyTorch and TensorFlow get `conj(G(conj(dy)))`, and JAX `G(dy)`. Each tensor of a variadic

@@ -36,12 +36,13 @@ def gradient(op: PublishedOp, node: Any, *grads: Any) -> Any:
         known["gradient", at] = _conjugate(tf.convert_to_tensor(grad))
     attributes = {name: op.decoded(name, node.get_attr(name)) for name in op.kinds}
     ranks = [[tensor.shape.rank for tensor in of] for of in inputs]
-    several = any(len(values) > 1 for values in row["gradients"].values())
-    if several and None in flat(ranks, {}):
-        error = ValueError(f"{row['name']}: its gradient needs tensors of known rank")
-        raise with_fields(error, "rank")
-    chosen = gradients.chosen(row, ranks) if several else 0
     skipped = getattr(node, "skip_input_indices", None) or ()
+
+    def declared(name: str) -> Any:
+        if len(row["gradients"].get(name, ())) > 1 and None in flat(ranks, {}):
+            error = ValueError(f"{row['name']}: its gradient needs tensors of known rank")
+            raise with_fields(error, "rank")
+        return gradients.declared(row, name, ranks, op.name, LookupError)
 
     def published(name: str) -> PublishedOp:
         if name not in op.published:
@@ -54,18 +55,14 @@ def gradient(op: PublishedOp, node: Any, *grads: Any) -> Any:
 
     found: list[Any] = []
     for at, of in enumerate(inputs):
-        values = row["gradients"].get(op.inputs[at])
         for number, tensor in enumerate(of, starts[at]):
             is_needed = tensor.dtype.is_floating or tensor.dtype.is_complex
             if not is_needed or number in skipped:
                 found.append(None)
-            elif values is None:
-                text = f"{op.name} declares no gradient of {op.inputs[at]!r}"
-                raise with_fields(LookupError(text), "kernel", wanted=op.inputs[at])
-            else:
-                value = values[chosen if len(values) > 1 else 0]
-                of_all = known, attributes, published, call, tf.math.real
-                found.append(_conjugate(gradients.evaluate(value, *of_all)))
+                continue
+            value = declared(op.inputs[at])
+            of_all = known, attributes, published, call, tf.math.real
+            found.append(_conjugate(gradients.evaluate(value, *of_all)))
     return found
 
 

@@ -178,6 +178,20 @@ fn both(
     }
 }
 
+register_op!(
+    Op::new("testing.guided")
+        .doc("Copies. Its gradient calls an op without a gradient.")
+        .input("x", "T")
+        .output("y", "T")
+        .elementwise()
+        .gradient("x", "relu(dy)")
+);
+register_kernel!(Kernel::new("testing.guided").function(guided));
+
+fn guided(x: View<'_, f32>, mut y: ViewMut<'_, f32>) {
+    y.iter_mut().zip(&x).for_each(|(y, x)| *y = *x);
+}
+
 // Dtypes that frameworks lack.
 register_op!(
     Op::new("testing.rare_default")

@@ -110,5 +110,13 @@ fn tuple<'py>(py: Python<'py>, op: &Op, from: &GradientValue) -> PyResult<Bound<
             let attributes = PyTuple::new(py, attributes.collect::<PyResult<Vec<_>>>()?)?;
             ("call", called, inputs, attributes).into_pyobject(py)
         }
+        GradientValue::Choice {
+            input,
+            given,
+            otherwise,
+        } => {
+            let (given, otherwise) = (tuple(py, op, given)?, tuple(py, op, otherwise)?);
+            ("choice", argument(py, op, *input)?, given, otherwise).into_pyobject(py)
+        }
     }
 }
