@@ -1,7 +1,7 @@
 //! Concatenation of contiguous tensors.
 
 use super::address::Address;
-use super::stream::{STREAM_FROM, fence, stream};
+use super::stream::{STREAM_FROM, fence, stream_in_turns};
 use super::threads::for_each_range;
 
 /// The least number of bytes that are worth a thread.
@@ -53,7 +53,7 @@ pub(crate) unsafe fn concat_contiguous(parts: &[Part], rows: usize, to: *mut u8)
             // thread's range.
             unsafe {
                 if streams && len >= STREAMED {
-                    stream(from, to.byte(at), len);
+                    stream_in_turns(from, to.byte(at), len);
                 } else {
                     std::ptr::copy_nonoverlapping(from, to.byte(at), len);
                 }

@@ -282,8 +282,9 @@ unsafe fn stream_in_turns<const N: usize>(
         // of the `len`.
         unsafe { stream(scratch, to, count * item[0]) };
     };
-    let widest = item.into_iter().max().unwrap_or(1);
-    let line = LINE / widest;
+    // By what is read, as fewer elements at once aren't worth the call.
+    let widest = item[1..].iter().copied().max().unwrap_or(item[0]);
+    let line = (LINE / widest).min(2 * LINE / item[0]);
     // Whole cache lines, after the first ones.
     let head = (first[0].align_offset(64) / item[0]).min(len);
     // Of one tensor that is read, or of two or three.

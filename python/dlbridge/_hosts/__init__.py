@@ -96,8 +96,8 @@ def publish_more(names: list[str]) -> None:
 
 
 def retry(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], is_tensor: bool) -> Any:
-    """Calls the op of a framework with tensors that it follows or traces. `is_tensor` is False if
-    an argument was refused as none.
+    """Calls the op of a framework with tensors that it follows or traces, or returns the text why
+    the framework can't have the op. `is_tensor` is False if an argument was refused as none.
     """
     likely = ADAPTERS if is_tensor else UNLIKE_TENSORS
     found = next((of for of in likely if _follows(of, args, kwargs)), None)
@@ -110,7 +110,9 @@ def retry(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], is_tensor: b
             error = TypeError(f"{name}: expected {wanted}, got those of {both}")
             remedy = "detach one framework's, as by x.detach() or tf.stop_gradient(x)"
             raise with_fields(error, "argument", found=both, wanted=wanted, remedy=remedy)
-    publish(found)
+    refused = publish(found)
+    if name in refused:
+        return f"{found} can't have the op: {refused[name]}"
     return _adapter(found).call(name, args, kwargs)
 
 

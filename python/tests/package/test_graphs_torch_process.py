@@ -3,6 +3,7 @@ forks, and when they are published.
 """
 
 import os
+import sys
 import threading
 
 import dlbridge
@@ -49,6 +50,11 @@ def test_ops_of_dtypes_that_pytorch_lacks_are_refused_alone(testing):
     reasons = dlbridge.publish("torch")
     for name in RARE:
         assert reasons[name] == f"{name}: PyTorch has no dtype float8_e3m4"
+    with pytest.raises(BufferError, match="requires a gradient") as error:
+        testing.rare_default(torch.ones(3, requires_grad=True))
+    reason = reasons["testing.rare_default"]
+    if sys.version_info >= (3, 11):
+        assert error.value.__notes__ == [f"torch can't have the op: {reason}"]
     torch._dynamo.reset()
     compiled = torch.compile(testing.panics, backend="eager", fullgraph=True)
     assert compiled(torch.ones(3)).tolist() == [1, 1, 1]

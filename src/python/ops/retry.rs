@@ -2,11 +2,11 @@
 
 use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyString, PyTuple};
 use pyo3::{Borrowed, ffi};
 
 /// Calls the framework's own op, if an argument was refused that it can have; otherwise returns the
-/// error.
+/// error, with a note where the framework can't have the op.
 ///
 /// # Safety
 ///
@@ -43,6 +43,11 @@ pub(super) unsafe fn by_framework<'py>(
         return Err(error);
     };
     let result = package.call_method1("retry", (op, positional, named, is_tensor))?;
+    if result.is_instance_of::<PyString>() {
+        // Notes came with Python 3.11, and nothing else is lost without.
+        let _ = error.value(py).call_method1("add_note", (result,));
+        return Err(error);
+    }
     match result.is(py.NotImplemented()) {
         true => Err(error),
         false => Ok(result),
