@@ -23,6 +23,8 @@ mod load;
 #[cfg(feature = "ops")]
 mod moments;
 mod plan;
+#[cfg(test)]
+mod tests;
 
 #[cfg(feature = "ops")]
 pub(crate) use extreme::{Extreme, index_of_extreme};

@@ -114,8 +114,15 @@ mod tests {
     #[test]
     fn streams_in_turns_copy_every_byte() {
         let from: Vec<u8> = (0..20_000).map(|at| (at * 7 % 251) as u8).collect();
-        for begin in [0, 1, 16, 63] {
-            for bytes in [0, 1, 63, 64, 4095, 4096, 4097, 8192, 12_345, 19_000] {
+        let sizes = [0, 1, 63, 64, 4095, 4096, 4097, 8192, 12_345, 19_000];
+        // Miri takes a minute for all of them.
+        let cases = if cfg!(miri) {
+            (&[1][..], &sizes[4..7])
+        } else {
+            (&[0, 1, 16, 63][..], &sizes[..])
+        };
+        for &begin in cases.0 {
+            for &bytes in cases.1 {
                 let mut to = vec![0; from.len()];
                 // SAFETY: both have as many bytes, and don't overlap.
                 unsafe {
