@@ -55,29 +55,41 @@ pub(crate) unsafe fn stream(from: *const u8, to: *mut u8, bytes: usize) {
     }
 }
 
-/// Copies bytes as [`stream`] does, of several parts in turns: CPUs read ahead of several sequences
-/// of addresses.
+/// Calls a function with the first and the number of elements of pieces, which together are all:
+/// the first `head`, then pieces of several parts in turns, as CPUs read ahead of several sequences
+/// of addresses, and the rest.
+#[inline]
+pub(crate) fn in_turns(
+    len: usize,
+    head: usize,
+    (parts, piece): (usize, usize),
+    mut visit: impl FnMut(usize, usize),
+) {
+    let head = head.min(len).min(piece);
+    if head > 0 {
+        visit(0, head);
+    }
+    let pieces = (len - head) / parts / piece;
+    for at in 0..pieces {
+        for part in 0..parts {
+            visit(head + (part * pieces + at) * piece, piece);
+        }
+    }
+    for at in (head + parts * pieces * piece..len).step_by(piece) {
+        visit(at, piece.min(len - at));
+    }
+}
+
+/// Copies bytes as [`stream`] does, of several parts in turns.
 ///
 /// # Safety
 ///
 /// As for [`stream`].
 pub(crate) unsafe fn stream_in_turns(from: *const u8, to: *mut u8, bytes: usize) {
-    const PARTS: usize = 4;
-    const PIECE: usize = 1024;
-    let copy = |at: usize, bytes: usize| {
+    in_turns(bytes, to.align_offset(64), (4, 1024), |at, bytes| {
         // SAFETY: these are some of the bytes.
         unsafe { stream(from.wrapping_add(at), to.wrapping_add(at), bytes) }
-    };
-    let head = to.align_offset(64).min(bytes);
-    let pieces = (bytes - head) / PARTS / PIECE;
-    copy(0, head);
-    for at in 0..pieces {
-        for part in 0..PARTS {
-            copy(head + (part * pieces + at) * PIECE, PIECE);
-        }
-    }
-    let done = head + PARTS * pieces * PIECE;
-    copy(done, bytes - done);
+    });
 }
 
 /// Orders what [`stream`] wrote on this thread before its later stores.

@@ -5,7 +5,7 @@
 use super::address::Address;
 use super::gather::{gather, scatter};
 use super::plan::{Operand, Plan};
-use super::stream::{bypasses, stream};
+use super::stream::{bypasses, fence, in_turns, stream};
 use super::threads::for_each_range;
 use super::tiling::{PAGES, Sizes, Tiling};
 use std::mem::MaybeUninit;
@@ -62,9 +62,14 @@ pub(crate) unsafe fn for_each_tile<const N: usize>(
         return for_each_range(len, settings.grain, |range| {
             let at = std::array::from_fn(|at| first[at].byte(range.start * item[at]));
             match streams {
-                // SAFETY: all operands have the elements of the range, which no other thread has,
-                // and no other operand is where the first one is.
-                true => unsafe { stream_in_turns(at, item, range.len(), body) },
+                true => {
+                    let mut line = Scratch([MaybeUninit::uninit(); SCRATCH]);
+                    let line = line.0.as_mut_ptr().cast();
+                    // SAFETY: all operands have the elements of the range, which no other thread
+                    // has.
+                    unsafe { run_by_lines(at, item, range.len(), body, line, Results::Streamed) };
+                    fence();
+                }
                 false => body(at, range.len()),
             }
         });
@@ -196,7 +201,7 @@ impl<const N: usize> Tiles<N> {
                     let line = scratch[0].0.as_mut_ptr().cast::<u8>();
                     // SAFETY: the first operand is contiguous and written by the body alone, and
                     // its scratch memory isn't in use.
-                    unsafe { self.run_by_lines(at, columns, body, line, results) };
+                    unsafe { run_by_lines(at, self.item, columns, body, line, results) };
                 }
                 for (at, step) in at.iter_mut().zip(row_steps) {
                     *at = at.wrapping_offset(step);
@@ -212,99 +217,50 @@ impl<const N: usize> Tiles<N> {
             unsafe { scatter(self.item[0], from, strides, tile, first[0]) };
         }
         if results == Results::Streamed {
-            super::stream::fence();
-        }
-    }
-
-    /// Calls the body with a few elements at a time, and copies each line of its results to the
-    /// first operand, past the caches if they are streamed.
-    ///
-    /// # Safety
-    ///
-    /// There are `len` contiguous elements of each operand; no other code uses those of the first
-    /// one, and the line.
-    unsafe fn run_by_lines(
-        &self,
-        at: [*mut u8; N],
-        len: usize,
-        body: Body<'_, N>,
-        line: *mut u8,
-        results: Results,
-    ) {
-        let most = LINE / self.item[0];
-        // Whole cache lines, after the first ones.
-        let head = at[0].align_offset(64) / self.item[0];
-        let mut done = 0;
-        while done < len {
-            let count = if done == 0 && head > 0 { head } else { most }.min(len - done);
-            let mut here = at;
-            for (here, item) in here.iter_mut().zip(self.item) {
-                *here = here.wrapping_add(done * item);
-            }
-            let to = std::mem::replace(&mut here[0], line);
-            body(here, count);
-            let bytes = count * self.item[0];
-            // SAFETY: the body has written the line, and these are some of the `len` elements.
-            unsafe {
-                match results {
-                    Results::Streamed => stream(line, to, bytes),
-                    _ => to.copy_from_nonoverlapping(line, bytes),
-                }
-            }
-            done += count;
+            fence();
         }
     }
 }
 
 /// Calls the body with a few elements at a time, of several parts in turns, and copies its results
-/// to the first operand, past the caches. CPUs read ahead of several sequences of addresses.
+/// to the first operand, past the caches if they are streamed.
 ///
 /// # Safety
 ///
 /// There are `len` contiguous elements of each operand; no other code uses those of the first one,
-/// which doesn't overlap the others.
-unsafe fn stream_in_turns<const N: usize>(
+/// and the line, which has [`SCRATCH`] bytes.
+unsafe fn run_by_lines<const N: usize>(
     first: [*mut u8; N],
     item: [usize; N],
     len: usize,
     body: Body<'_, N>,
+    line: *mut u8,
+    results: Results,
 ) {
-    let mut scratch = Scratch([MaybeUninit::uninit(); SCRATCH]);
-    let scratch = scratch.0.as_mut_ptr().cast::<u8>();
-    let write = |begin: usize, count: usize| {
+    // By what is read, as fewer elements at once aren't worth the call.
+    let widest = item[1..].iter().copied().max().unwrap_or(item[0]);
+    let most = (LINE / widest).min(2 * LINE / item[0]);
+    // Of one operand that is read, or of several.
+    let parts = if N == 2 { 4 } else { 2 };
+    // Whole cache lines, after the first ones.
+    let head = first[0].align_offset(64) / item[0];
+    in_turns(len, head, (parts, most), |begin, count| {
         let mut at = first;
         for (at, item) in at.iter_mut().zip(item) {
             *at = at.wrapping_add(begin * item);
         }
-        let to = std::mem::replace(&mut at[0], scratch);
+        let to = std::mem::replace(&mut at[0], line);
         body(at, count);
-        // SAFETY: the body has written as many elements to the scratch memory, and these are some
-        // of the `len`.
-        unsafe { stream(scratch, to, count * item[0]) };
-    };
-    // By what is read, as fewer elements at once aren't worth the call.
-    let widest = item[1..].iter().copied().max().unwrap_or(item[0]);
-    let line = (LINE / widest).min(2 * LINE / item[0]);
-    // Whole cache lines, after the first ones.
-    let head = (first[0].align_offset(64) / item[0]).min(len);
-    // Of one tensor that is read, or of two or three.
-    let parts = if N == 2 { 4 } else { 2 };
-    let lines = (len - head) / parts / line;
-    if head > 0 {
-        write(0, head);
-    }
-    for at in 0..lines {
-        for part in 0..parts {
-            write(head + (part * lines + at) * line, line);
+        let bytes = count * item[0];
+        // SAFETY: the body has written the line, which has room for `most` elements, and these are
+        // some of the `len`.
+        unsafe {
+            match results {
+                Results::Streamed => stream(line, to, bytes),
+                _ => to.copy_from_nonoverlapping(line, bytes),
+            }
         }
-    }
-    let mut done = head + parts * lines * line;
-    while done < len {
-        let count = line.min(len - done);
-        write(done, count);
-        done += count;
-    }
-    super::stream::fence();
+    });
 }
 
 /// The bytes of results that are copied at once: so few that the CPU reads the next elements

@@ -8,11 +8,13 @@ use crate::compute::lines::Scratch;
 use crate::kernel::ArgumentError;
 use crate::kernel::AttributeKind;
 use crate::kernel::CallError;
+use crate::kernel::Failure;
 use crate::kernel::GlobalOp;
 use crate::kernel::IntoOperand;
 use crate::kernel::Kernel;
 use crate::kernel::KernelContext;
 use crate::kernel::Op;
+use crate::kernel::ShapeContext;
 use crate::kernel::Source;
 use crate::kernel::Target;
 use crate::tensor::Tensor;
@@ -30,12 +32,8 @@ register_op!(
         .output("out", "T")
         .attribute("eps", AttributeKind::Float, Some(1e-6.into()))
         .keeps_shape(|question| {
-            let x = question.shape("x");
-            let Some(last) = x.last() else {
-                let reason = "expected x of rank 1 or more, got rank 0";
-                return Err(ArgumentError::shape("x", x, "rank 1 or more").with_reason(reason).into());
-            };
-            if question.is_given("weight") && question.shape("weight") != [*last] {
+            let last = last_size(question)?;
+            if question.is_given("weight") && question.shape("weight") != [last] {
                 let weight = question.shape("weight");
                 let error = ArgumentError::shape("weight", weight, &format!("[{last}]"));
                 let reason = format!("weight has shape {weight:?}, and the last axis of x {last} elements");
@@ -75,6 +73,22 @@ fn kernel<T: Float>(eps: f64, x: Source<'_, T>, weight: Option<View<'_, T>>, out
     compute_lines(x, out, last, &norm);
 }
 
+/// Returns the size of the last axis of `x`.
+pub(super) fn last_size(question: &ShapeContext<'_>) -> Result<usize, Failure> {
+    let x = question.shape("x");
+    x.last().copied().ok_or_else(|| {
+        let reason = "expected x of rank 1 or more, got rank 0";
+        let error = ArgumentError::shape("x", x, "rank 1 or more");
+        error.with_reason(reason).into()
+    })
+}
+
+/// Returns what a line's numbers are multiplied by, of the sum of their squares.
+#[inline(always)]
+pub(super) fn factor(squares: f64, len: usize, eps: f64) -> f64 {
+    1.0 / (squares / len as f64 + eps).sqrt()
+}
+
 /// Returns the elements as the type that is calculated with.
 pub(super) fn widened<'a, T: Float>(view: &View<'a, T>) -> Cow<'a, [T::Wide]> {
     let Some(elements) = view.as_slice() else {
@@ -102,7 +116,7 @@ impl<T: Float> RmsNorm<'_, T> {
     /// Returns what a line's numbers are multiplied by.
     #[inline(always)]
     fn factor(&self, squares: f64, len: usize) -> T::Wide {
-        T::Wide::from_f64(1.0 / (squares / len as f64 + self.eps).sqrt())
+        T::Wide::from_f64(factor(squares, len, self.eps))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::lanes::sum;
 use super::number::{Float, Number, Wide};
-use super::rms_norm::widened;
+use super::rms_norm::{factor, last_size, widened};
 use crate::compute::{Routine, Simd, dispatch};
 use crate::kernel::ArgumentError;
 use crate::kernel::AttributeKind;
@@ -29,15 +29,12 @@ register_op!(
         .output("out", "T")
         .attribute("eps", AttributeKind::Float, Some(1e-6.into()))
         .keeps_shape(|question| {
+            let last = last_size(question)?;
             let (x, grad) = (question.shape("x"), question.shape("grad"));
-            let Some(last) = x.last() else {
-                let reason = "expected x of rank 1 or more, got rank 0";
-                return Err(ArgumentError::shape("x", x, "rank 1 or more").with_reason(reason).into());
-            };
             if grad != x {
                 return Err(ArgumentError::shape("grad", grad, &format!("{x:?}")).into());
             }
-            if question.is_given("weight") && question.shape("weight") != [*last] {
+            if question.is_given("weight") && question.shape("weight") != [last] {
                 let weight = question.shape("weight");
                 return Err(ArgumentError::shape("weight", weight, &format!("[{last}]")).into());
             }
@@ -129,7 +126,7 @@ impl<T: Float> Routine for Backward<'_, T> {
             }
             let squares = sum(x, simd, |x| x.mul(x));
             let dot = sum(&products, simd, |product| product);
-            let r = 1.0 / (squares / size as f64 + self.eps).sqrt();
+            let r = factor(squares, size, self.eps);
             let along_x = dot / size as f64 * r * r * r;
             for ((g, x), out) in weighted.iter().zip(x).zip(&mut results) {
                 let (g, x): (f64, f64) = ((*g).into(), (*x).into());

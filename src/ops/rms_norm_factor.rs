@@ -2,9 +2,8 @@
 
 use super::lanes::sum;
 use super::number::{Float, Number};
-use super::rms_norm::widened;
+use super::rms_norm::{factor, last_size, widened};
 use crate::compute::{Routine, Simd, dispatch};
-use crate::kernel::ArgumentError;
 use crate::kernel::AttributeKind;
 use crate::kernel::CallError;
 use crate::kernel::GlobalOp;
@@ -24,12 +23,10 @@ register_op!(
         .output("out", "T")
         .attribute("eps", AttributeKind::Float, Some(1e-6.into()))
         .shapes(|question| {
-            let x = question.shape("x");
-            let Some((_, outer)) = x.split_last() else {
-                let reason = "expected x of rank 1 or more, got rank 0";
-                return Err(ArgumentError::shape("x", x, "rank 1 or more").with_reason(reason).into());
-            };
-            Ok(vec![[outer, &[1]].concat()])
+            last_size(question)?;
+            let mut shape = question.shape("x").to_vec();
+            *shape.last_mut().expect("it has a last size") = 1;
+            Ok(vec![shape])
         })
         .sizes("x[s..., n] -> out[s..., 1]")
         .batches()
@@ -71,7 +68,7 @@ impl<T: Float> Routine for Factors<'_, T> {
         for (at, out) in self.out.iter_mut().enumerate() {
             let line = &self.x[at * self.size..][..self.size];
             let squares: f64 = sum(line, simd, |x| x.mul(x));
-            *out = T::rounded(1.0 / (squares / self.size as f64 + self.eps).sqrt());
+            *out = T::rounded(factor(squares, self.size, self.eps));
         }
     }
 }

@@ -1,94 +1,72 @@
-//! The loops of folds across a few contiguous rows, each of whose columns has one lane.
+//! The loop of folds across a few contiguous rows, without totals in memory.
 
 use super::fold::Fold;
-use super::fold_lanes::add_to_lanes;
 use super::load::Load;
 use crate::compute::simd::{Routine, Simd};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::slice;
 
-/// The columns of which all rows are added up before the next ones.
-const COLUMNS: usize = 64;
+/// The most rows that a [`FewRows`] has.
+pub(super) const MOST: usize = 8;
 
-/// A few contiguous rows, at most as many as a lane adds up.
-pub(super) struct FewRows<D: Load> {
+/// What a function makes of the totals of a few contiguous rows.
+pub(super) struct FewRows<'a, D, F, R, Finish> {
+    pub(super) fold: F,
+    pub(super) finish: &'a Finish,
+    pub(super) out: &'a mut [MaybeUninit<R>],
     pub(super) x: *const u8,
     pub(super) rows: usize,
     pub(super) step: isize,
     pub(super) types: PhantomData<D>,
 }
 
-impl<D: Load> FewRows<D> {
-    /// Calls a function with each column's place and lane.
-    ///
-    /// # Safety
-    ///
-    /// There are `count` elements in each row.
-    #[inline(always)]
-    pub(super) unsafe fn for_each<F: Fold<D::Loaded>, S: Simd>(
-        &self,
-        fold: F,
-        count: usize,
-        mut of_column: impl FnMut(usize, F::Lane),
-    ) {
-        let row = |row: usize| {
-            let x = self.x.wrapping_offset(row as isize * self.step);
-            // SAFETY: there are as many elements, as is required here.
-            unsafe { slice::from_raw_parts(x.cast::<D::Stored>(), count) }
-        };
-        let blocks = count / COLUMNS;
-        for block in 0..blocks {
-            let mut lanes = [fold.empty_lane(); COLUMNS];
-            for at in 0..self.rows {
-                let columns = &row(at).as_chunks().0[block];
-                add_to_lanes::<D, F, S, COLUMNS, 1>(
-                    fold,
-                    &mut lanes,
-                    std::array::from_ref(columns),
-                );
-            }
-            for (at, lane) in lanes.into_iter().enumerate() {
-                of_column(block * COLUMNS + at, lane);
-            }
-        }
-        for at in blocks * COLUMNS..count {
-            let rows = (0..self.rows).map(|of| D::load(row(of)[at]));
-            of_column(
-                at,
-                rows.fold(fold.empty_lane(), |lane, x| fold.add(lane, x)),
-            );
-        }
-    }
-}
-
-/// Writes what a function makes of the totals of a few rows.
-pub(super) struct WriteFewRows<'a, D: Load, F: Fold<D::Loaded>, R, Finish> {
-    pub(super) fold: F,
-    pub(super) finish: &'a Finish,
-    pub(super) out: &'a mut [MaybeUninit<R>],
-    pub(super) rows: FewRows<D>,
-}
-
 impl<D: Load, F: Fold<D::Loaded>, R, Finish: Fn(F::Total) -> R> Routine
-    for WriteFewRows<'_, D, F, R, Finish>
+    for FewRows<'_, D, F, R, Finish>
 {
     type Output = ();
 
     #[inline(always)]
     fn run<S: Simd>(self, _: S) {
-        let Self {
-            fold,
-            finish,
-            out,
-            rows,
-        } = self;
-        let count = out.len();
-        let write = |at: usize, lane: F::Lane| {
-            out[at].write(finish(fold.add_lane(fold.empty(), lane)));
-        };
-        // SAFETY: `Accumulate::write_across` requires as many elements in each row as there are
-        // results.
-        unsafe { rows.for_each::<F, S>(fold, count, write) };
+        // The number is a constant in each loop, so that lanes stay in registers.
+        match self.rows {
+            1 => self.write::<1>(),
+            2 => self.write::<2>(),
+            3 => self.write::<3>(),
+            4 => self.write::<4>(),
+            5 => self.write::<5>(),
+            6 => self.write::<6>(),
+            7 => self.write::<7>(),
+            MOST => self.write::<MOST>(),
+            rows => unreachable!("{rows} rows aren't few"),
+        }
+    }
+}
+
+impl<D: Load, F: Fold<D::Loaded>, R, Finish: Fn(F::Total) -> R> FewRows<'_, D, F, R, Finish> {
+    /// Adds rows up as [`Across`](super::fold_lines::Across) does, so that results are the same
+    /// bits: all eight, or four and then each.
+    #[inline(always)]
+    fn write<const N: usize>(self) {
+        let (fold, count) = (self.fold, self.out.len());
+        let rows: [&[D::Stored]; N] = std::array::from_fn(|row| {
+            let x = self.x.wrapping_offset(row as isize * self.step);
+            // SAFETY: `Accumulate::write_across` requires as many elements in each row as there are
+            // results.
+            unsafe { slice::from_raw_parts(x.cast(), count) }
+        });
+        let together = if N == MOST { MOST } else { N / 4 * 4 };
+        for (at, out) in self.out.iter_mut().enumerate() {
+            let add = |lane, row: &&[D::Stored]| fold.add(lane, D::load(row[at]));
+            let (first, others) = rows.split_at(together);
+            let mut total = fold.empty();
+            if together > 0 {
+                total = fold.add_lane(total, first.iter().fold(fold.empty_lane(), add));
+            }
+            for row in others {
+                total = fold.add_lane(total, add(fold.empty_lane(), row));
+            }
+            out.write((self.finish)(total));
+        }
     }
 }

@@ -1,6 +1,5 @@
 //! The loops of folds, over contiguous elements.
 
-use super::few_rows::FewRows;
 use super::fold::Fold;
 use super::fold_lanes::{add_to_lanes, joined, lanes};
 use super::load::Load;
@@ -132,16 +131,14 @@ impl<D: Load, F: Fold<D::Loaded>> Routine for Across<'_, D, F> {
             }
             add_rows::<D, F, S, ROWS>(fold, totals, many);
         }
-        let rest = FewRows::<D> {
-            x: x.wrapping_offset(whole as isize * step),
-            rows: rows - whole,
-            step,
-            types: PhantomData,
-        };
-        if rest.rows > 0 {
-            let add = |at: usize, lane| totals[at] = fold.add_lane(totals[at], lane);
-            // SAFETY: the rows have as many elements as there are accumulators.
-            unsafe { rest.for_each::<F, S>(fold, count, add) };
+        let mut at = whole;
+        if rows - at >= 4 {
+            let few = [row(at), row(at + 1), row(at + 2), row(at + 3)];
+            add_rows::<D, F, S, 4>(fold, totals, few);
+            at += 4;
+        }
+        for at in at..rows {
+            add_rows::<D, F, S, 1>(fold, totals, [row(at)]);
         }
     }
 }

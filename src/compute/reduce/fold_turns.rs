@@ -9,7 +9,7 @@ use std::slice;
 
 /// The lines, or parts of one, that are read in turns: CPUs read ahead of several sequences of
 /// addresses, and get elements that aren't in a cache up to twice as fast.
-const AT_ONCE: usize = 4;
+pub(super) const AT_ONCE: usize = 4;
 
 /// The least bytes of elements that are too many for most caches.
 pub(super) const FAR: usize = if cfg!(debug_assertions) {
@@ -22,10 +22,10 @@ pub(super) const FAR: usize = if cfg!(debug_assertions) {
 pub(super) const SHORT_LINE: usize = if cfg!(debug_assertions) { 256 } else { 2048 };
 
 /// The least bytes of a line whose parts are read in turns.
-const LONG_LINE: usize = 32 * SHORT_LINE;
+pub(super) const LONG_LINE: usize = 32 * SHORT_LINE;
 
-/// Contiguous elements of some totals, each from its own address on, of which several are read in
-/// turns.
+/// Contiguous elements of some totals, each from its own address on, of which [`AT_ONCE`] are read
+/// in turns.
 pub(super) struct Turns<'a, D: Load, F: Fold<D::Loaded>>(
     pub(super) F,
     pub(super) &'a mut [F::Total],
@@ -54,42 +54,24 @@ impl<D: Load, F: Fold<D::Loaded>> Turns<'_, D, F> {
     #[inline(always)]
     fn with_lanes<S: Simd, const L: usize>(self) {
         let Self(fold, totals, x, (len, step), _) = self;
-        let line = |at: usize| {
-            // SAFETY: `Accumulate::along` requires as many elements for each total.
-            unsafe {
-                let x = x.wrapping_offset(at as isize * step).cast::<D::Stored>();
-                slice::from_raw_parts(x, len)
-            }
-        };
-        let is_long = len * size_of::<D::Stored>() >= LONG_LINE;
         let apart = totals.len().div_ceil(AT_ONCE);
-        let groups = if is_long { totals.len() } else { apart };
-        for group in 0..groups {
-            // Its first line stands for those that aren't there, with the same total.
-            let places = std::array::from_fn(|at| match group + at * apart {
-                place if is_long || place >= totals.len() => group,
-                place => place,
+        for first in 0..apart {
+            // The first stands for those that aren't there, with the same total.
+            let places = std::array::from_fn(|at| match first + at * apart {
+                place if place < totals.len() => place,
+                _ => first,
             });
-            let (parts, rest) = line(group).as_chunks::<AT_ONCE>();
-            let (parts, size) = (parts.as_flattened(), parts.len());
-            let x = std::array::from_fn(|at| match is_long {
-                true => &parts[at * size..][..size],
-                false => line(places[at]),
-            });
-            let before = places.map(|at| if is_long { fold.empty() } else { totals[at] });
-            let after = fold_lines::<D, F, S, L>(fold, x, before);
-            if is_long {
-                let lane = rest
-                    .iter()
-                    .fold(fold.empty_lane(), |lane, x| fold.add(lane, D::load(*x)));
-                let total = fold.add_lane(totals[group], lane);
-                totals[group] = after
-                    .into_iter()
-                    .fold(total, |total, part| fold.combine(total, part));
-            } else {
-                for (at, total) in places.into_iter().zip(after) {
-                    totals[at] = total;
+            let lines = places.map(|at| {
+                // SAFETY: `Accumulate::along` requires as many elements for each total.
+                unsafe {
+                    let x = x.wrapping_offset(at as isize * step).cast::<D::Stored>();
+                    slice::from_raw_parts(x, len)
                 }
+            });
+            let before = places.map(|at| totals[at]);
+            let after = fold_together::<D, F, S, L>(fold, lines, before);
+            for (at, total) in places.into_iter().zip(after) {
+                totals[at] = total;
             }
         }
     }
@@ -97,7 +79,7 @@ impl<D: Load, F: Fold<D::Loaded>> Turns<'_, D, F> {
 
 /// Returns the totals of lines of one length with their elements.
 #[inline(always)]
-fn fold_lines<D: Load, F: Fold<D::Loaded>, S: Simd, const L: usize>(
+fn fold_together<D: Load, F: Fold<D::Loaded>, S: Simd, const L: usize>(
     fold: F,
     x: [&[D::Stored]; AT_ONCE],
     mut totals: [F::Total; AT_ONCE],

@@ -2,10 +2,10 @@
 
 use super::accumulate::{Accumulate, Positions};
 use super::driver::reduce_views;
-use super::few_rows::{FewRows, WriteFewRows};
+use super::few_rows::{FewRows, MOST};
 use super::fold::Fold;
 use super::fold_lines::{Across, Lines, ROWS};
-use super::fold_turns::{FAR, SHORT_LINE, Turns};
+use super::fold_turns::{AT_ONCE, FAR, LONG_LINE, SHORT_LINE, Turns};
 #[cfg(feature = "ops")]
 use super::load::HalfFloats;
 use super::load::{Load, Plain};
@@ -132,11 +132,29 @@ where
     ) {
         // SAFETY: there are as many accumulators, which `begin` has written.
         let totals = unsafe { slice::from_raw_parts_mut(accumulators.cast::<F::Total>(), count) };
-        let lines = (len, step);
-        if self.are_far && len * size_of::<D::Stored>() >= SHORT_LINE {
-            dispatch(Turns::<D, F>(self.fold, totals, x, lines, PhantomData));
+        let bytes = len * size_of::<D::Stored>();
+        if !self.are_far || bytes < SHORT_LINE {
+            dispatch(Lines::<D, F>(
+                self.fold,
+                totals,
+                x,
+                (len, step),
+                PhantomData,
+            ));
+        } else if bytes < LONG_LINE {
+            dispatch(Turns::<D, F>(
+                self.fold,
+                totals,
+                x,
+                (len, step),
+                PhantomData,
+            ));
         } else {
-            dispatch(Lines::<D, F>(self.fold, totals, x, lines, PhantomData));
+            for (at, total) in totals.iter_mut().enumerate() {
+                let x = x.wrapping_offset(at as isize * step);
+                // SAFETY: there are as many elements for each total, as is required here.
+                unsafe { self.fold_parts(total, x, len) };
+            }
         }
     }
 
@@ -158,23 +176,23 @@ where
         x: *const u8,
         out: *mut u8,
         count: usize,
-        rows: (usize, isize),
+        (rows, step): (usize, isize),
     ) -> bool {
-        // Of results that are common: each type has a loop for each SIMD level.
-        let writes = const { is_rounded(R::DTYPE) } && (1..=ROWS).contains(&rows.0);
+        // A loop for each number of rows and SIMD level is worth its code for this type.
+        let is_common = const { matches!((R::DTYPE, D::BY_ROWS), (DType::F32, false)) };
+        let writes = is_common && (1..=MOST).contains(&rows);
         if writes {
             // SAFETY: there are contiguous places for as many results.
             let out = unsafe { slice::from_raw_parts_mut(out.cast::<MaybeUninit<R>>(), count) };
-            dispatch(WriteFewRows {
-                fold: self.fold,
-                finish: &self.finish,
+            let (fold, finish, types) = (self.fold, &self.finish, PhantomData::<D>);
+            dispatch(FewRows {
+                fold,
+                finish,
                 out,
-                rows: FewRows::<D> {
-                    x,
-                    rows: rows.0,
-                    step: rows.1,
-                    types: PhantomData,
-                },
+                x,
+                rows,
+                step,
+                types,
             });
         }
         writes
@@ -217,6 +235,38 @@ where
                 out.write((self.finish)(*totals.add(at)));
             }
         }
+    }
+}
+
+impl<D: Load, R, F: Fold<D::Loaded>, Finish> Folding<D, R, F, Finish> {
+    /// Adds contiguous elements to a total, of which several parts are read in turns.
+    ///
+    /// # Safety
+    ///
+    /// There are as many elements.
+    unsafe fn fold_parts(&self, total: &mut F::Total, x: *const u8, len: usize) {
+        let size = len / AT_ONCE;
+        let step = (size * size_of::<D::Stored>()) as isize;
+        let mut parts = [self.fold.empty(); AT_ONCE];
+        dispatch(Turns::<D, F>(
+            self.fold,
+            &mut parts,
+            x,
+            (size, step),
+            PhantomData,
+        ));
+        *total = parts
+            .into_iter()
+            .fold(*total, |total, part| self.fold.combine(total, part));
+        let rest = x.wrapping_offset(AT_ONCE as isize * step);
+        let total = slice::from_mut(total);
+        dispatch(Lines::<D, F>(
+            self.fold,
+            total,
+            rest,
+            (len % AT_ONCE, 0),
+            PhantomData,
+        ));
     }
 }
 
