@@ -17,6 +17,17 @@ use std::ptr;
 pub(super) unsafe trait Allocator {
     /// Allocates a result on the CPU. The layout is row-major.
     fn allocate(&mut self, layout: LayoutRef<'_>, dtype: DType) -> Result<*mut u8, Failure>;
+
+    /// Allocates a result as [`allocate`](Self::allocate) does, or returns the memory of one of
+    /// these inputs, a bit for each, if nothing else uses it.
+    fn allocate_or_replace(
+        &mut self,
+        _inputs: u32,
+        layout: LayoutRef<'_>,
+        dtype: DType,
+    ) -> Result<*mut u8, Failure> {
+        self.allocate(layout, dtype)
+    }
 }
 
 /// The results of a call, which it keeps.
@@ -56,7 +67,7 @@ unsafe impl<A: Allocator> CallHost for Allocated<A> {
             return Err(format!("expected a result on the CPU, got {device}").into());
         }
         let layout = Box::new(Layout::contiguous(shape)?);
-        let first = self.allocate(Layout::as_ref(&layout), dtype, contents)?;
+        let first = self.allocate(Layout::as_ref(&layout), dtype, contents, 0)?;
         // SAFETY: the layout is kept until the host is dropped, at the same address.
         let kept: &'a Layout = unsafe { &*ptr::from_ref(&*layout) };
         self.layouts.push(layout);
@@ -71,8 +82,13 @@ unsafe impl<A: Allocator> CallHost for Allocated<A> {
         layout: LayoutRef<'_>,
         dtype: DType,
         contents: Contents,
+        replaceable: u32,
     ) -> Result<*mut u8, Failure> {
-        let first = self.allocator.allocate(layout, dtype)?;
+        let allocator = &mut self.allocator;
+        let first = match replaceable {
+            0 => allocator.allocate(layout, dtype),
+            inputs => allocator.allocate_or_replace(inputs, layout, dtype),
+        }?;
         if contents == Contents::Zeros && !layout.is_empty() {
             // Elements below a byte are packed.
             let nbytes = dtype.packed_bytes(layout.len());

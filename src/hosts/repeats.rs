@@ -76,8 +76,9 @@ unsafe impl<H: CallHost> CallHost for Keeping<'_, H> {
         layout: LayoutRef<'_>,
         dtype: DType,
         contents: Contents,
+        replaceable: u32,
     ) -> Result<*mut u8, Failure> {
-        self.host.allocate(layout, dtype, contents)
+        self.host.allocate(layout, dtype, contents, replaceable)
     }
 
     #[inline]

@@ -60,13 +60,15 @@ pub(crate) unsafe trait CallHost {
     ) -> Result<Operand<'a>, Failure>;
 
     /// Allocates a result like [`make`](Self::make), on the CPU and of a row-major layout that the
-    /// caller keeps; returns its address.
+    /// caller keeps; returns its address. That may be an input's of those in `replaceable`, a bit
+    /// for each, whose elements then are the result's first contents.
     #[cfg(feature = "hosts")]
     fn allocate(
         &mut self,
         layout: LayoutRef<'_>,
         dtype: DType,
         contents: Contents,
+        _replaceable: u32,
     ) -> Result<*mut u8, Failure> {
         let made = self.make(layout.shape(), dtype, Device::CPU, contents)?;
         match made.layout.is_contiguous() {

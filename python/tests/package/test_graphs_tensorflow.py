@@ -87,6 +87,73 @@ def test_kernels_have_the_addresses_of_tensors():
     assert before == after and np.allclose(new, 2 * x + np.sin(x))
 
 
+def runs(function, *args):
+    """Many runs of a function: what it returns, and the addresses in its calls of ops.
+
+    Each of TensorFlow's threads replaces values once it has made calls like these."""
+    for _ in range(200):
+        with dlbridge.record() as calls:
+            results = function(*args)
+        yield results, [list(call.addresses) for call in calls]
+
+
+def test_results_replace_values_that_nothing_else_uses():
+    x, y = tf.constant([[1.0, 4.0], [9.0, 16.0]]), tf.constant([2.0, 3.0])
+    place = dlbridge.from_dlpack(x).data_ptr
+    replaced = 0
+    function = tf.function(lambda x, y: ops.subtract(y, ops.sqrt(ops.negative(ops.negative(x)))))
+    for result, (negative, positive, root, difference) in runs(function, x, y):
+        # The first reads an argument, which the caller has.
+        assert negative[0] == place != negative[1]
+        replaced += {*positive, *root, *difference[1:]} == {negative[1]} != {difference[0]}
+        assert result.numpy().tolist() == [[1, 1], [-1, -1]]
+        assert (x.numpy().tolist(), y.numpy().tolist()) == ([[1, 4], [9, 16]], [2, 3])
+    assert replaced > 0
+
+
+def test_results_replace_no_value_that_is_used_again():
+    def twice(x):
+        y = ops.negative(x)
+        z = ops.negative(y)
+        return y, z, ops.add(z, z)
+
+    x = tf.constant([1.0, 2.0])
+    for results, (first, second, third) in runs(tf.function(twice), x):
+        assert [result.numpy().tolist() for result in results] == [[-1, -2], [1, 2], [2, 4]]
+        assert len({*first, *second, *third}) == 4
+
+    def gradient(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            loss = ops.sum(ops.exp(ops.exp(x)), axis=(0,))
+        return tape.gradient(loss, x)
+
+    expected = np.exp(np.exp([1.0, 2.0])) * np.exp([1.0, 2.0])
+    assert all(np.allclose(found, expected) for found, _ in runs(tf.function(gradient), x))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "int64"])
+def test_results_of_many_elements_replace_values(dtype):
+    x = tf.cast(tf.random.uniform([300, 101], -9, 9, seed=1), dtype)
+    function = tf.function(lambda x: ops.add(ops.negative(x), ops.negative(ops.add(x, x))))
+    replaced = set()
+    for result, calls in runs(function, x):
+        replaced.add(sum(call[-1] in call[:-1] for call in calls))
+        assert same(result, (-x - (x + x),))
+    # The second `negative` and the last `add`.
+    assert max(replaced) == 2
+
+
+def test_results_of_another_dtype_or_shape_are_new():
+    def function(x):
+        x = ops.cast(ops.negative(x), dtype="int32")
+        return ops.sum(ops.add(x, x), axis=(0,))
+
+    for result, calls in runs(tf.function(function), tf.constant([1.0, 2.0])):
+        assert result.numpy() == -6
+        assert all(call[-1] not in call[:-1] for call in calls)
+
+
 SMALL = "int4 uint4 int2 uint2 float4_e2m1fn".split()
 
 

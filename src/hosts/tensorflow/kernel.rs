@@ -166,6 +166,37 @@ impl Call<'_> {
     ///
     /// The context is that of a call of the node.
     unsafe fn run(&self) -> Result<(), Problem> {
+        let node = self.node;
+        let mut known = Description::of(node.published);
+        if !node.can_repeat {
+            // SAFETY: the context is that of a call of the node.
+            return unsafe { self.run_anew(known, false) };
+        }
+        for attribute in &node.attributes {
+            known.add_attribute(attribute);
+        }
+        for at in 0..node.counts.len() {
+            // Let go at once, so that its memory can become a result's.
+            // SAFETY: the context is that of a call of the node.
+            unsafe { self.input(at as c_int) }?.tell_apart(&mut known);
+        }
+        let results = Results::new(&self.status, node.published.tensorflow, self.context, 0);
+        // SAFETY: words were written of all inputs, which the context keeps until the call is over,
+        // and which TensorFlow never changes. A result is new, or an input of this call alone.
+        match unsafe { known.repeat(&mut Allocated::new(results)) } {
+            Repeated::Made(outcome) => outcome.map_err(Problem::from),
+            // SAFETY: the context is that of a call of the node.
+            Repeated::Not(keeps) => unsafe { self.run_anew(known, keeps) },
+        }
+    }
+
+    /// Runs a call that isn't like one before, and keeps it if `keeps` is true.
+    ///
+    /// # Safety
+    ///
+    /// As of [`run`](Self::run).
+    #[cold]
+    unsafe fn run_anew(&self, known: Description, keeps: bool) -> Result<(), Problem> {
         let published = self.node.published;
         let op = published.op.definition();
         let mut kept: SmallVec<[Tensor; 6]> = SmallVec::new();
@@ -187,24 +218,6 @@ impl Call<'_> {
         }
         let results = Results::new(&self.status, published.tensorflow, self.context, written);
         let mut results = Allocated::new(results);
-        let (mut known, mut keeps) = (Description::of(published), false);
-        let can_repeat = written == 0 && self.node.counts.iter().all(|count| *count == 1);
-        if can_repeat {
-            for attribute in &self.node.attributes {
-                known.add_attribute(attribute);
-            }
-            for tensor in &kept {
-                tensor.tell_apart(&mut known);
-            }
-            // SAFETY: words were written of all inputs, which are kept until the call is over, and
-            // which TensorFlow never changes.
-            match unsafe { known.repeat(&mut results) } {
-                Repeated::Made(outcome) => {
-                    return outcome.map_err(Problem::from);
-                }
-                Repeated::Not(is_known) => keeps = is_known,
-            }
-        }
         for tensor in &kept {
             let described = tensor.describe(&mut inputs.tensors);
             described.map_err(|text| self.failed(text))?;
@@ -247,7 +260,7 @@ impl Call<'_> {
     /// As of [`input`](Self::input), for an output that there is.
     unsafe fn new_value(&self, input: c_int, output: c_int) -> Result<Tensor, Problem> {
         let tensorflow = self.node.published.tensorflow;
-        // A tensor that is held isn't forwarded: only its sizes are kept.
+        // TensorFlow gives no tensor away that is held: only its sizes are kept.
         // SAFETY: there is such an input, as this function requires.
         let sizes = unsafe { self.input(input) }?.sizes();
         let mut forwarded = -1;

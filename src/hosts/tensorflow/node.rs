@@ -16,6 +16,8 @@ pub(super) struct Node {
     pub(super) attributes: SmallVec<[Attribute; 4]>,
     /// How many tensors each input has.
     pub(super) counts: SmallVec<[usize; 4]>,
+    /// Whether calls may be made as one before: each input is a tensor, and none is written.
+    pub(super) can_repeat: bool,
 }
 
 impl Node {
@@ -35,11 +37,13 @@ impl Node {
             construction,
             status: Status::new(published.tensorflow),
         };
-        let (mut attributes, mut counts) = (SmallVec::new(), SmallVec::new());
+        let (mut attributes, mut counts) = (SmallVec::new(), SmallVec::<[usize; 4]>::new());
+        let mut can_repeat = true;
         for (at, (name, reads, _)) in op.parameters().enumerate() {
             if !reads {
                 break;
             }
+            can_repeat &= !op.writes(at);
             if op.variadic() != Some(at) && !op.is_optional(at) {
                 counts.push(1);
                 continue;
@@ -67,6 +71,7 @@ impl Node {
         Ok(Self {
             published,
             attributes,
+            can_repeat: can_repeat && counts.iter().all(|count| *count == 1),
             counts,
         })
     }

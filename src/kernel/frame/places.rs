@@ -59,6 +59,24 @@ impl Places {
         }
     }
 
+    /// Returns the inputs that a result may replace, a bit for each: the kernel reads them from
+    /// where it writes the result, and of the arguments before the result no other is there.
+    #[cfg(feature = "hosts")]
+    #[inline]
+    pub(super) fn replaceable(&self, result: usize, operands: &[Operand<'_>]) -> u32 {
+        let before = operands[..result].iter().enumerate();
+        let is_alone = |pair: &&Pair| {
+            let other = pair.other as usize;
+            before
+                .clone()
+                .all(|(at, operand)| at == other || are_apart(operand, &operands[other]))
+        };
+        let pairs = self.pairs.iter();
+        let pairs = pairs.filter(|pair| pair.written as usize == result && pair.may_coincide);
+        let bits = pairs.filter(is_alone).map(|pair| 1 << pair.other);
+        bits.fold(0, |all, bit: u32| all | bit)
+    }
+
     /// Returns whether arguments are where they may be; if not, or if more is to be checked, the
     /// checks of any call tell.
     #[inline]
@@ -70,10 +88,12 @@ impl Places {
                 &operands[pair.written as usize],
                 &operands[pair.other as usize],
             );
-            written.bytes.end <= other.bytes.start
-                || other.bytes.end <= written.bytes.start
-                || pair.may_coincide && written.first == other.first
+            are_apart(written, other) || pair.may_coincide && written.first == other.first
         };
         odd == 0 && !self.checks_bytes && self.pairs.iter().all(is_right)
     }
+}
+
+fn are_apart(a: &Operand<'_>, b: &Operand<'_>) -> bool {
+    a.bytes.end <= b.bytes.start || b.bytes.end <= a.bytes.start
 }

@@ -149,8 +149,12 @@ impl Settled {
                 true => Contents::Zeros,
                 false => Contents::Arbitrary,
             };
+            let replaceable = match contents {
+                Contents::Arbitrary => self.places.replaceable(at, &self.operands),
+                _ => 0,
+            };
             let result = &self.operands[at];
-            let first = around.allocate(result.layout, result.dtype, contents);
+            let first = around.allocate(result.layout, result.dtype, contents, replaceable);
             let first = first.map_err(|error| self.frame().not_made(at, error))?;
             self.operands[at].move_to(first);
         }
@@ -176,3 +180,6 @@ impl Settled {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
