@@ -18,6 +18,9 @@ pub(super) struct Description {
     /// Equal for calls of one op whose arguments have the same shapes, strides and dtypes, and
     /// whose attributes are equal.
     words: SmallVec<[u64; 24]>,
+    /// Of the words so far. A loop over all of them would be made one of vectors, which takes
+    /// longer for as few as there are.
+    hash: Hash,
     /// Where the arguments are: inputs, then outputs if they are given.
     firsts: SmallVec<[*mut u8; 6]>,
 }
@@ -102,22 +105,26 @@ impl Description {
     /// Begins the description of a call of what a host has published, which is never freed.
     #[inline]
     pub(super) fn of<T>(published: &'static T) -> Self {
-        let mut words = SmallVec::new();
-        words.push(ptr::from_ref(published).addr() as u64);
-        let firsts = SmallVec::new();
-        Self { words, firsts }
+        let mut description = Self {
+            words: SmallVec::new(),
+            hash: Hash::new(),
+            firsts: SmallVec::new(),
+        };
+        description.add_number(ptr::from_ref(published).addr() as u64);
+        description
     }
 
     /// Adds an attribute's value.
     #[inline]
     pub(super) fn add_attribute(&mut self, attribute: &Attribute) {
-        attribute.key(&mut self.words);
+        attribute.for_each_word(|word| self.add_number(word));
     }
 
     /// Adds a number, such as how many arguments are inputs.
     #[inline]
     pub(super) fn add_number(&mut self, number: u64) {
         self.words.push(number);
+        self.hash.add(number);
     }
 
     /// Adds an argument of a dtype, as the host numbers it; without strides it is row-major.
@@ -129,12 +136,21 @@ impl Description {
         sizes: &[i64],
         strides: Option<&[i64]>,
     ) {
+        let is_strided = u32::from(strides.is_some());
+        self.begin_tensor(first, dtype, is_strided << 31 | sizes.len() as u32);
+        for size in sizes {
+            self.add_number(*size as u64);
+        }
+        for stride in strides.unwrap_or_default() {
+            self.add_number(*stride as u64);
+        }
+    }
+
+    /// Begins an argument that is row-major, whose sizes are added as numbers.
+    #[inline]
+    pub(super) fn begin_tensor(&mut self, first: *mut u8, dtype: u32, rank: u32) {
         self.firsts.push(first);
-        let is_strided = u64::from(strides.is_some());
-        let head = u64::from(dtype) << 32 | is_strided << 31 | sizes.len() as u64;
-        self.words.push(head);
-        let numbers = sizes.iter().chain(strides.unwrap_or_default());
-        self.words.extend(numbers.map(|number| *number as u64));
+        self.add_number(u64::from(dtype) << 32 | u64::from(rank));
     }
 
     /// Makes the call, if this thread has kept one like it.
@@ -146,7 +162,7 @@ impl Description {
     /// written by no other code meanwhile, and what it writes is used by no other code.
     #[inline]
     pub(super) unsafe fn repeat(&self, host: &mut impl CallHost) -> Repeated {
-        let hash = self.hash();
+        let hash = self.hash.number();
         let repeated = CALLS.try_with(|calls| {
             // Taken, as the kernel may make calls itself.
             let (place, mut kept) = match take(&mut calls.borrow_mut(), hash, &self.words) {
@@ -182,18 +198,11 @@ impl Description {
             let words = self.words.as_slice().into();
             let kept = Box::new(Kept { words, settled });
             let _ = CALLS.try_with(|calls| {
-                let other = calls.borrow_mut().keep(self.hash(), kept);
+                let other = calls.borrow_mut().keep(self.hash.number(), kept);
                 // A kernel that is dropped may make calls.
                 drop(other);
             });
         }
-    }
-
-    #[inline]
-    fn hash(&self) -> u32 {
-        let mut hash = Hash::new();
-        self.words.iter().for_each(|word| hash.add(*word));
-        hash.number()
     }
 }
 

@@ -47,7 +47,8 @@ const OTHER_STRIDES: &str = "the memory was allocated with other strides";
 ///
 /// # Safety
 ///
-/// What a result's operand leads to is there until the host is dropped, and no other code uses it.
+/// What a result's operand leads to is there until the host is dropped, and no other code uses it,
+/// nor any other argument, but for an input that the result may replace.
 pub(crate) unsafe trait CallHost {
     /// Allocates a result, row-major, and keeps it. Results are requested in the order of their
     /// parameters. What the memory of devices contains is up to their backends.

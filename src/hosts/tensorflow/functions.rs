@@ -212,7 +212,7 @@ fn text(text: &str) -> Result<CString, HostError> {
         .map_err(|_| Host::TensorFlow.refused(text, Some("it has a zero in it".to_owned())))
 }
 
-/// A status. What doesn't tell of a failure is used again by the thread.
+/// A status. That of a call that succeeded is used again by the thread.
 pub(super) struct Status {
     tensorflow: &'static TensorFlow,
     pub(super) handle: Handle,
@@ -233,14 +233,11 @@ impl Status {
         })
     }
 
-    /// Lets the thread use the status again, unless it tells of a failure.
+    /// Lets the thread use the status again. Each function sets what it tells anew.
     #[inline]
     pub(super) fn reuse(self) {
-        // SAFETY: the status is this one's.
-        if unsafe { (self.tensorflow.functions.TF_GetCode)(self.handle) } == 0 {
-            // A thread that ends keeps nothing.
-            let _ = UNUSED.try_with(move |unused| unused.set(Some(self)));
-        }
+        // A thread that ends keeps nothing.
+        let _ = UNUSED.try_with(move |unused| unused.set(Some(self)));
     }
 
     /// Returns the handle of a tensor that the last function gave, or why it gave none.

@@ -168,17 +168,17 @@ impl Call<'_> {
     unsafe fn run(&self) -> Result<(), Problem> {
         let node = self.node;
         let mut known = Description::of(node.published);
-        if !node.can_repeat {
+        let Some(dtypes) = node.dtypes.get() else {
             // SAFETY: the context is that of a call of the node.
             return unsafe { self.run_anew(known, false) };
-        }
+        };
         for attribute in &node.attributes {
             known.add_attribute(attribute);
         }
-        for at in 0..node.counts.len() {
+        for (at, code) in (0..).zip(dtypes) {
             // Let go at once, so that its memory can become a result's.
             // SAFETY: the context is that of a call of the node.
-            unsafe { self.input(at as c_int) }?.tell_apart(&mut known);
+            unsafe { self.input(at) }?.tell_apart(*code, &mut known);
         }
         let results = Results::new(&self.status, node.published.tensorflow, self.context, 0);
         // SAFETY: words were written of all inputs, which the context keeps until the call is over,
@@ -222,6 +222,12 @@ impl Call<'_> {
             let described = tensor.describe(&mut inputs.tensors);
             described.map_err(|text| self.failed(text))?;
         }
+        if self.node.can_repeat {
+            let code = |tensor: &Tensor| tensor.code() as u32;
+            self.node
+                .dtypes
+                .get_or_init(|| kept.iter().map(code).collect());
+        }
         let mut keeping = Keeping::new(&mut results, keeps);
         // SAFETY: the tensors are kept until the call is over, and written by no other code:
         // TensorFlow never changes inputs, and what is written is new, or this call's alone.
@@ -238,6 +244,7 @@ impl Call<'_> {
     /// # Safety
     ///
     /// As of [`run`](Self::run), for an input that there is.
+    #[inline(always)]
     unsafe fn input(&self, at: c_int) -> Result<Tensor, Problem> {
         let tensorflow = self.node.published.tensorflow;
         let mut handle = ptr::null_mut();

@@ -9,6 +9,7 @@ use crate::kernel::{Attribute, AttributeKind, ElementType};
 use crate::tensorflow_types::dtype_of;
 use smallvec::SmallVec;
 use std::ffi::{CString, c_int};
+use std::sync::OnceLock;
 
 /// A node of a graph, or an eager call of certain attributes.
 pub(super) struct Node {
@@ -18,6 +19,9 @@ pub(super) struct Node {
     pub(super) counts: SmallVec<[usize; 4]>,
     /// Whether calls may be made as one before: each input is a tensor, and none is written.
     pub(super) can_repeat: bool,
+    /// TensorFlow's codes of the inputs' dtypes, which a node has for all of its calls; from the
+    /// first call on, if it can be repeated.
+    pub(super) dtypes: OnceLock<SmallVec<[u32; 4]>>,
 }
 
 impl Node {
@@ -73,6 +77,7 @@ impl Node {
             attributes,
             can_repeat: can_repeat && counts.iter().all(|count| *count == 1),
             counts,
+            dtypes: OnceLock::new(),
         })
     }
 }

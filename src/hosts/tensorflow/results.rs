@@ -67,7 +67,11 @@ impl<'s> Results<'s> {
 /// Returns sizes as TensorFlow takes them.
 #[inline]
 fn sizes_of(layout: LayoutRef<'_>) -> SmallVec<[i64; 8]> {
-    layout.shape().iter().map(|size| *size as i64).collect()
+    let mut sizes = SmallVec::new();
+    for size in layout.shape() {
+        sizes.push(*size as i64);
+    }
+    sizes
 }
 
 // SAFETY: the tensors are new, or inputs that nothing else uses, and kept.
@@ -102,16 +106,20 @@ unsafe impl Allocator for Results<'_> {
     ) -> Result<*mut u8, Failure> {
         let nbytes = layout.len() * dtype.item_bytes().unwrap_or(1);
         let sizes = sizes_of(layout);
-        let inputs = (0..u32::BITS as c_int).filter(|at| inputs & (1 << at) != 0);
-        let inputs: SmallVec<[c_int; 4]> = inputs.collect();
+        let mut places: SmallVec<[c_int; 4]> = SmallVec::new();
+        let mut rest = inputs;
+        while rest != 0 {
+            places.push(rest.trailing_zeros() as c_int);
+            rest &= rest - 1;
+        }
         // SAFETY: the context is that of a call, which has these inputs, and there are as many
         // sizes as dimensions. TensorFlow knows the output's dtype, and that nothing is to be told
         // of which input it took.
         unsafe {
             let handle = (self.tensorflow.functions.TF_ForwardInputOrAllocateOutput)(
                 self.context,
-                inputs.as_ptr(),
-                inputs.len() as c_int,
+                places.as_ptr(),
+                places.len() as c_int,
                 self.next,
                 sizes.as_ptr(),
                 sizes.len() as c_int,

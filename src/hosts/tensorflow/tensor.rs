@@ -34,24 +34,32 @@ impl Tensor {
         }
     }
 
-    /// Appends what tells the tensor apart from others.
-    #[inline]
-    pub(super) fn tell_apart(&self, call: &mut Description) {
-        let functions = &self.tensorflow.functions;
+    /// Returns the dtype's code.
+    pub(super) fn code(&self) -> c_int {
         // SAFETY: the handle is a tensor's.
-        let (code, first) = unsafe {
-            let code = (functions.TF_TensorType)(self.handle);
-            (code, (functions.TF_TensorData)(self.handle))
-        };
-        call.add_tensor(first.cast(), code as u32, &self.sizes(), None);
+        unsafe { (self.tensorflow.functions.TF_TensorType)(self.handle) }
+    }
+
+    /// Appends what tells the tensor, which has this code, apart from others.
+    #[inline]
+    pub(super) fn tell_apart(&self, code: u32, call: &mut Description) {
+        let functions = &self.tensorflow.functions;
+        // SAFETY: the handle is a tensor's, which has a size for each dimension.
+        unsafe {
+            let first = (functions.TF_TensorData)(self.handle);
+            let rank = (functions.TF_NumDims)(self.handle);
+            call.begin_tensor(first.cast(), code, rank as u32);
+            for at in 0..rank {
+                call.add_number((functions.TF_Dim)(self.handle, at) as u64);
+            }
+        }
     }
 
     /// Appends memory, layout and dtype. TensorFlow's tensors are contiguous, and each of their
     /// elements takes a byte or more of its own.
     pub(super) fn describe(&self, list: &mut SmallVec<[Described; 4]>) -> Result<(), String> {
         let functions = &self.tensorflow.functions;
-        // SAFETY: the handle is a tensor's.
-        let code: c_int = unsafe { (functions.TF_TensorType)(self.handle) };
+        let code = self.code();
         let missing = || {
             let name = name_of(code).unwrap_or("another dtype");
             format!("there is no dtype for TensorFlow's {name}")
