@@ -60,7 +60,8 @@ impl Places {
     }
 
     /// Returns the inputs that a result may replace, a bit for each: the kernel reads them from
-    /// where it writes the result, and of the arguments before the result no other is there.
+    /// where it writes the result, which needs no other alignment, and of the arguments before the
+    /// result no other is there.
     #[cfg(feature = "hosts")]
     #[inline]
     pub(super) fn replaceable(&self, result: usize, operands: &[Operand<'_>]) -> u32 {
@@ -71,8 +72,11 @@ impl Places {
                 .clone()
                 .all(|(at, operand)| at == other || are_apart(operand, &operands[other]))
         };
-        let pairs = self.pairs.iter();
-        let pairs = pairs.filter(|pair| pair.written as usize == result && pair.may_coincide);
+        let pairs = self.pairs.iter().filter(|pair| {
+            pair.written as usize == result
+                && pair.may_coincide
+                && self.masks[result] <= self.masks[pair.other as usize]
+        });
         let bits = pairs.filter(is_alone).map(|pair| 1 << pair.other);
         bits.fold(0, |all, bit: u32| all | bit)
     }
