@@ -12,6 +12,10 @@ pub(super) struct Problem {
     pub(super) class: Class,
     pub(super) text: String,
     /// The error of the call, if there was one.
+    #[cfg_attr(
+        not(feature = "python"),
+        expect(dead_code, reason = "exceptions are made of it")
+    )]
     pub(super) error: Option<CallError>,
 }
 
