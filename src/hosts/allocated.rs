@@ -98,15 +98,6 @@ unsafe impl<A: Allocator> CallHost for Allocated<A> {
         }
         Ok(first)
     }
-
-    fn run(
-        &mut self,
-        _: bool,
-        body: &mut (dyn FnMut() -> Result<(), Failure> + Send),
-    ) -> Result<(), Failure> {
-        // Who calls has released Python's lock, or decides about it.
-        body()
-    }
 }
 
 #[cfg(test)]

@@ -230,13 +230,4 @@ unsafe impl CallHost for AllGiven {
     ) -> Result<Operand<'a>, Failure> {
         Err("NumPy gives all outputs".into())
     }
-
-    fn run(
-        &mut self,
-        _: bool,
-        body: &mut (dyn FnMut() -> Result<(), Failure> + Send),
-    ) -> Result<(), Failure> {
-        // NumPy decides about Python's lock.
-        body()
-    }
 }

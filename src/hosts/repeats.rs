@@ -136,17 +136,14 @@ impl Description {
         sizes: &[i64],
         strides: Option<&[i64]>,
     ) {
-        let is_strided = u32::from(strides.is_some());
-        self.begin_tensor(first, dtype, is_strided << 31 | sizes.len() as u32);
-        for size in sizes {
-            self.add_number(*size as u64);
-        }
-        for stride in strides.unwrap_or_default() {
-            self.add_number(*stride as u64);
-        }
+        // No rank is as high as this bit.
+        let is_strided = u32::from(strides.is_some()) << 31;
+        self.begin_tensor(first, dtype, is_strided | sizes.len() as u32);
+        let numbers = sizes.iter().chain(strides.unwrap_or_default());
+        numbers.for_each(|number| self.add_number(*number as u64));
     }
 
-    /// Begins an argument that is row-major, whose sizes are added as numbers.
+    /// Begins an argument that is row-major; its sizes are added as numbers.
     #[inline]
     pub(super) fn begin_tensor(&mut self, first: *mut u8, dtype: u32, rank: u32) {
         self.firsts.push(first);

@@ -364,15 +364,6 @@ unsafe impl CallHost for Alone {
         self.results.push(tensor);
         Ok(operand)
     }
-
-    #[inline]
-    fn run(
-        &mut self,
-        _: bool,
-        body: &mut (dyn FnMut() -> Result<(), Failure> + Send),
-    ) -> Result<(), Failure> {
-        body()
-    }
 }
 
 /// Allocates a tensor: of these contents on the host, uninitialised elsewhere.

@@ -78,12 +78,17 @@ pub(crate) unsafe trait CallHost {
         }
     }
 
-    /// Runs the kernel; where `releases` is true, other threads may run Python meanwhile.
+    /// Runs the kernel; where `releases` is true, other threads may run Python meanwhile. The
+    /// caller of a host that does nothing about that has released Python's lock, or decides about
+    /// it.
+    #[inline]
     fn run(
         &mut self,
-        releases: bool,
+        _releases: bool,
         body: &mut (dyn FnMut() -> Result<(), Failure> + Send),
-    ) -> Result<(), Failure>;
+    ) -> Result<(), Failure> {
+        body()
+    }
 
     /// Is told of a call that was made.
     #[inline]

@@ -55,13 +55,4 @@ unsafe impl CallHost for Results<'_> {
         // elements are zeros or, if any bits are valid ones, those that are there.
         Ok(unsafe { Operand::from_raw(first, layout.as_ref(), dtype, device, false, true) })
     }
-
-    fn run(
-        &mut self,
-        _: bool,
-        body: &mut (dyn FnMut() -> Result<(), Failure> + Send),
-    ) -> Result<(), Failure> {
-        // XLA calls handlers without the GIL.
-        body()
-    }
 }

@@ -82,10 +82,9 @@ impl Places {
     }
 
     /// Returns whether arguments are where they may be; if not, or if more is to be checked, the
-    /// checks of any call tell. Of those from `made` on it is known that they are apart from others
-    /// or may be where they are.
+    /// checks of any call tell.
     #[inline]
-    pub(super) fn are_right(&self, operands: &[Operand<'_>], made: usize) -> bool {
+    pub(super) fn are_right(&self, operands: &[Operand<'_>]) -> bool {
         let places = operands.iter().zip(&self.masks);
         let odd = places.fold(0, |odd, (operand, mask)| odd | operand.first.addr() & mask);
         let is_right = |pair: &Pair| {
@@ -95,10 +94,7 @@ impl Places {
             );
             are_apart(written, other) || pair.may_coincide && written.first == other.first
         };
-        let mut pairs = self.pairs.iter();
-        odd == 0
-            && !self.checks_bytes
-            && pairs.all(|pair| pair.written as usize >= made || is_right(pair))
+        odd == 0 && !self.checks_bytes && self.pairs.iter().all(is_right)
     }
 }
 

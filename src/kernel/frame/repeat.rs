@@ -38,7 +38,7 @@ impl Frame<'_> {
         // SAFETY: versions were compared, so the kernel is in the cache of this op, which the frame
         // borrows. What is cleared there when a kernel is added is dropped with the op.
         let chosen = unsafe { recent.chosen.as_ref() };
-        self.check_places(&recent.places, chosen, operands, operands.len())?;
+        self.check_places(&recent.places, chosen, operands)?;
         self.execute(chosen, operands, None, recent.releases, around)?;
         around.keep(Made {
             frame: self,
@@ -50,16 +50,15 @@ impl Frame<'_> {
         Ok(())
     }
 
-    /// Checks what depends on where the arguments of a call are, those from `made` on the host's.
+    /// Checks what depends on where the arguments of a call are.
     #[inline]
     pub(super) fn check_places(
         &self,
         places: &Places,
         chosen: &Chosen,
         operands: &[Operand<'_>],
-        made: usize,
     ) -> Result<(), Reason> {
-        if places.are_right(operands, made) {
+        if places.are_right(operands) {
             return Ok(());
         }
         let op = self.handle.definition();

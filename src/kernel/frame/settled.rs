@@ -123,7 +123,7 @@ impl Settled {
             self.clear_results(firsts.len());
         }
         let made = self.make_results(firsts.len(), around);
-        let outcome = made.and_then(|()| self.execute(firsts.len(), around));
+        let outcome = made.and_then(|()| self.execute(around));
         Some(outcome.map_err(|reason| reason.of(self.handle.name())))
     }
 
@@ -162,11 +162,11 @@ impl Settled {
     }
 
     #[inline]
-    fn execute(&self, given: usize, around: &mut impl CallHost) -> Result<(), Reason> {
+    fn execute(&self, around: &mut impl CallHost) -> Result<(), Reason> {
         // SAFETY: the cache of the handle keeps what it found until the handle is dropped.
         let chosen = unsafe { self.chosen.as_ref() };
         let (frame, operands) = (self.frame(), &self.operands);
-        frame.check_places(&self.places, chosen, operands, given)?;
+        frame.check_places(&self.places, chosen, operands)?;
         frame.execute(chosen, operands, None, self.releases, around)
     }
 

@@ -5,6 +5,25 @@ use crate::kernel::{Kernel, Op, OpHandle, Registry};
 use crate::tensor::Tensor;
 use crate::view::{View, ViewMut};
 
+/// Makes a result as calls from Rust do, and appends it to a list.
+///
+/// # Safety
+///
+/// The list is kept as long as the operand is used, and no other code uses the tensors in it.
+pub(super) unsafe fn make_in<'a>(
+    list: &mut Vec<Tensor>,
+    shape: &[usize],
+    dtype: DType,
+    device: Device,
+    contents: Contents,
+) -> Result<Operand<'a>, Failure> {
+    let tensor = crate::kernel::call::make(shape, dtype, device, contents)?;
+    // SAFETY: the tensor is new, and kept as this function requires.
+    let operand = unsafe { Operand::of_new(&tensor) };
+    list.push(tensor);
+    Ok(operand)
+}
+
 /// Makes results as calls from Rust do, and registers a kernel once the first is made.
 struct Registering<'r> {
     registry: &'r Registry,
@@ -21,22 +40,12 @@ unsafe impl CallHost for Registering<'_> {
         device: Device,
         contents: Contents,
     ) -> Result<Operand<'a>, Failure> {
-        let tensor = crate::kernel::call::make(shape, dtype, device, contents)?;
-        // SAFETY: the tensor is new, and kept until the host is dropped, after the call.
-        let operand = unsafe { Operand::of_new(&tensor) };
-        self.results.push(tensor);
+        // SAFETY: the list is this host's, which is dropped after the call.
+        let operand = unsafe { make_in(&mut self.results, shape, dtype, device, contents) }?;
         if let Some(kernel) = self.kernel.take() {
             self.registry.register(kernel).unwrap();
         }
         Ok(operand)
-    }
-
-    fn run(
-        &mut self,
-        _: bool,
-        body: &mut (dyn FnMut() -> Result<(), Failure> + Send),
-    ) -> Result<(), Failure> {
-        body()
     }
 }
 

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::dtype::DType;
-use crate::kernel::{Failure, Kernel, Op, Registry, Source, Target};
+use crate::kernel::frame::tests::make_in;
+use crate::kernel::{DeviceSource, Failure, Kernel, Op, Registry, Source, Target};
 use crate::layout::LayoutRef;
 use crate::tensor::Tensor;
 
@@ -24,11 +25,9 @@ unsafe impl CallHost for Replacing {
         device: Device,
         contents: Contents,
     ) -> Result<Operand<'a>, Failure> {
-        let tensor = crate::kernel::call::make(shape, dtype, device, contents)?;
-        // SAFETY: the tensor is new, and kept until the host is dropped, after the call.
-        let operand = unsafe { of_host(&tensor) };
-        self.results.push(tensor);
-        Ok(operand)
+        // SAFETY: the list is this host's, which is dropped after the call.
+        let made = unsafe { make_in(&mut self.results, shape, dtype, device, contents) };
+        made.map(of_host)
     }
 
     fn allocate(
@@ -47,27 +46,13 @@ unsafe impl CallHost for Replacing {
         }
     }
 
-    fn run(
-        &mut self,
-        _: bool,
-        body: &mut (dyn FnMut() -> Result<(), Failure> + Send),
-    ) -> Result<(), Failure> {
-        body()
-    }
-
     fn keep(&mut self, made: Made<'_>) {
         self.settled = Settled::of(made);
     }
 }
 
-/// Borrows a tensor as a host's, which has no storage.
-///
-/// # Safety
-///
-/// As of [`Operand::of_new`].
-unsafe fn of_host<'a>(tensor: &Tensor) -> Operand<'a> {
-    // SAFETY: the tensor is as this function requires.
-    let operand = unsafe { Operand::of_new(tensor) };
+/// Returns an operand as a host's, which has no storage.
+fn of_host(operand: Operand<'_>) -> Operand<'_> {
     Operand {
         storage: None,
         ..operand
@@ -80,11 +65,15 @@ fn subtract(a: Source<'_, i32>, b: Source<'_, i32>, out: Target<'_, i32>) {
 
 /// Returns a call of `subtract` of shapes that was made once.
 fn settled(op: Op, shapes: [&[usize]; 2]) -> (Settled, Replacing) {
+    settled_by(Kernel::new("subtract").function(subtract), op, shapes)
+}
+
+/// Returns a call of a kernel of `subtract` that was made once.
+fn settled_by(kernel: Kernel, op: Op, shapes: [&[usize]; 2]) -> (Settled, Replacing) {
     let registry = Registry::new();
     let op = op.input("a", "T").input("b", "T").output("out", "T");
     registry.define(op.broadcasts()).unwrap();
-    let kernel = Kernel::new("subtract").fills_results().function(subtract);
-    registry.register(kernel).unwrap();
+    registry.register(kernel.fills_results()).unwrap();
     let handle = registry.op("subtract").unwrap();
     let inputs = shapes.map(|shape| Tensor::zeros(shape, DType::I32).unwrap());
     let frame = Frame {
@@ -98,7 +87,7 @@ fn settled(op: Op, shapes: [&[usize]; 2]) -> (Settled, Replacing) {
     let mut operands: Operands<'_> = inputs
         .iter()
         // SAFETY: the tensors outlive the operands, and no other code uses them.
-        .map(|tensor| unsafe { of_host(tensor) })
+        .map(|tensor| of_host(unsafe { Operand::of_new(tensor) }))
         .chain([Operand::ABSENT])
         .collect();
     frame.run(&mut operands, &mut host).unwrap();
@@ -150,6 +139,14 @@ fn result_replaces_inputs_of_its_shape_alone() {
 fn result_replaces_no_input_unless_the_op_allows_it() {
     let (mut call, mut host) = settled(Op::new("subtract"), [&[2], &[2]]);
     assert_eq!(again(&mut call, &mut host, [0, 2]).1, 0);
+}
+
+#[test]
+fn result_replaces_no_input_of_any_alignment() {
+    let second = |_: DeviceSource<'_>, b: Source<'_, i32>, out: Target<'_, i32>| out.map(&b, |b| b);
+    let kernel = Kernel::new("subtract").function(second);
+    let (mut call, mut host) = settled_by(kernel, in_place(), [&[2], &[2]]);
+    assert_eq!(again(&mut call, &mut host, [0, 2]).1, 0b10);
 }
 
 #[test]
