@@ -7,7 +7,7 @@ use crate::compute::Operand;
 use crate::compute::elementwise::{self, Elements, Function, GRAIN, Widen};
 use crate::compute::lines as compute_lines;
 use crate::dtype::Element;
-use crate::layout::LayoutRef;
+use crate::layout::{LayoutRef, slice_eq};
 use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
@@ -150,6 +150,19 @@ impl<'a, T: Element> Target<'a, T> {
         self.0.iter()
     }
 
+    /// # Panics
+    ///
+    /// When the shapes differ.
+    #[inline]
+    fn check_shape(&self, other: &[usize]) {
+        let is_same = slice_eq(self.shape(), other);
+        assert!(
+            is_same,
+            "an elementwise kernel's shapes: {:?} and {other:?}",
+            self.shape()
+        );
+    }
+
     /// Replaces each element by a function's result for it. Large tensors are split among
     /// [threads](crate::compute::threads).
     #[inline]
@@ -184,7 +197,7 @@ impl<'a, T: Element> Target<'a, T> {
         a: &Source<'_, A>,
         function: impl Fn(A) -> T + Sync,
     ) {
-        assert_eq!(self.shape(), a.shape(), "an elementwise kernel's shapes");
+        self.check_shape(a.shape());
         let mut copy = Vec::new();
         let a = self.beside(a, &mut copy);
         // SAFETY: `new` requires valid elements that no other thread uses; the source is either
@@ -246,8 +259,8 @@ impl<'a, T: Element> Target<'a, T> {
         b: &Source<'_, B>,
         function: impl Fn(A, B) -> T + Sync,
     ) {
-        assert_eq!(self.shape(), a.shape(), "an elementwise kernel's shapes");
-        assert_eq!(self.shape(), b.shape(), "an elementwise kernel's shapes");
+        self.check_shape(a.shape());
+        self.check_shape(b.shape());
         let mut copies = (Vec::new(), Vec::new());
         let a = self.beside(a, &mut copies.0);
         let b = self.beside(b, &mut copies.1);
@@ -271,9 +284,9 @@ impl<'a, T: Element> Target<'a, T> {
         c: &Source<'_, C>,
         function: impl Fn(A, B, C) -> T + Sync,
     ) {
-        for shape in [a.shape(), b.shape(), c.shape()] {
-            assert_eq!(self.shape(), shape, "an elementwise kernel's shapes");
-        }
+        self.check_shape(a.shape());
+        self.check_shape(b.shape());
+        self.check_shape(c.shape());
         let mut copies = (Vec::new(), Vec::new(), Vec::new());
         let a = self.beside(a, &mut copies.0);
         let b = self.beside(b, &mut copies.1);
@@ -300,7 +313,7 @@ impl<'a, T: Element> Target<'a, T> {
     ) where
         T: Widen,
     {
-        assert_eq!(self.shape(), a.shape(), "an elementwise kernel's shapes");
+        self.check_shape(a.shape());
         let mut copy = Vec::new();
         let a = self.beside(a, &mut copy);
         // SAFETY: `new` requires valid elements that no other thread uses; the source is either
@@ -323,9 +336,8 @@ impl<'a, T: Element> Target<'a, T> {
     ) where
         T: Widen,
     {
-        for shape in [a.shape(), b.shape()] {
-            assert_eq!(self.shape(), shape, "an elementwise kernel's shapes");
-        }
+        self.check_shape(a.shape());
+        self.check_shape(b.shape());
         let mut copies = (Vec::new(), Vec::new());
         let a = self.beside(a, &mut copies.0);
         let b = self.beside(b, &mut copies.1);
@@ -351,9 +363,9 @@ impl<'a, T: Element> Target<'a, T> {
     ) where
         T: Widen,
     {
-        for shape in [a.shape(), b.shape(), c.shape()] {
-            assert_eq!(self.shape(), shape, "an elementwise kernel's shapes");
-        }
+        self.check_shape(a.shape());
+        self.check_shape(b.shape());
+        self.check_shape(c.shape());
         let mut copies = (Vec::new(), Vec::new(), Vec::new());
         let a = self.beside(a, &mut copies.0);
         let b = self.beside(b, &mut copies.1);

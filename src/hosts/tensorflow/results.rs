@@ -44,6 +44,7 @@ impl<'s> Results<'s> {
     /// # Safety
     ///
     /// The handle is what the last function gave: a tensor's, or NULL.
+    #[inline]
     unsafe fn keep(&mut self, handle: Handle, nbytes: usize) -> Result<*mut u8, Failure> {
         let handle = self.status.given(handle)?;
         self.next += 1;
@@ -98,6 +99,7 @@ unsafe impl Allocator for Results<'_> {
     }
 
     /// No tensor of the inputs is held, as TensorFlow gives none away that is.
+    #[inline]
     fn allocate_or_replace(
         &mut self,
         inputs: u32,
@@ -106,10 +108,11 @@ unsafe impl Allocator for Results<'_> {
     ) -> Result<*mut u8, Failure> {
         let nbytes = layout.len() * dtype.item_bytes().unwrap_or(1);
         let sizes = sizes_of(layout);
-        let mut places: SmallVec<[c_int; 4]> = SmallVec::new();
-        let mut rest = inputs;
+        let mut places = [0; u32::BITS as usize];
+        let (mut count, mut rest) = (0, inputs);
         while rest != 0 {
-            places.push(rest.trailing_zeros() as c_int);
+            places[count] = rest.trailing_zeros() as c_int;
+            count += 1;
             rest &= rest - 1;
         }
         // SAFETY: the context is that of a call, which has these inputs, and there are as many
@@ -119,7 +122,7 @@ unsafe impl Allocator for Results<'_> {
             let handle = (self.tensorflow.functions.TF_ForwardInputOrAllocateOutput)(
                 self.context,
                 places.as_ptr(),
-                places.len() as c_int,
+                count as c_int,
                 self.next,
                 sizes.as_ptr(),
                 sizes.len() as c_int,

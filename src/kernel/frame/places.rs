@@ -59,45 +59,52 @@ impl Places {
         }
     }
 
-    /// Returns the inputs that a result may replace, a bit for each: the kernel reads them from
-    /// where it writes the result, which needs no other alignment, and of the arguments before the
-    /// result no other is there.
+    /// Returns the arguments that one that is written may replace, a bit for each, if no
+    /// other is there: the kernel reads them from where it writes, which needs no other
+    /// alignment.
     #[cfg(feature = "hosts")]
-    #[inline]
-    pub(super) fn replaceable(&self, result: usize, operands: &[Operand<'_>]) -> u32 {
-        let before = operands[..result].iter().enumerate();
-        let is_alone = |pair: &&Pair| {
-            let other = pair.other as usize;
-            before
-                .clone()
-                .all(|(at, operand)| at == other || are_apart(operand, &operands[other]))
-        };
+    pub(super) fn replaceable(&self, written: usize) -> u32 {
         let pairs = self.pairs.iter().filter(|pair| {
-            pair.written as usize == result
+            pair.written as usize == written
                 && pair.may_coincide
-                && self.masks[result] <= self.masks[pair.other as usize]
+                && self.masks[written] <= self.masks[pair.other as usize]
         });
-        let bits = pairs.filter(is_alone).map(|pair| 1 << pair.other);
-        bits.fold(0, |all, bit: u32| all | bit)
+        pairs.fold(0, |all, pair| all | 1 << pair.other)
     }
 
     /// Returns whether arguments are where they may be; if not, or if more is to be checked, the
     /// checks of any call tell.
-    #[inline]
+    #[inline(always)]
     pub(super) fn are_right(&self, operands: &[Operand<'_>]) -> bool {
-        let places = operands.iter().zip(&self.masks);
-        let odd = places.fold(0, |odd, (operand, mask)| odd | operand.first.addr() & mask);
+        let mut odd = 0;
+        for (operand, mask) in operands.iter().zip(&*self.masks) {
+            odd |= operand.first.addr() & mask;
+        }
         let is_right = |pair: &Pair| {
-            let (written, other) = (
-                &operands[pair.written as usize],
-                &operands[pair.other as usize],
-            );
+            let written = &operands[pair.written as usize];
+            let other = &operands[pair.other as usize];
             are_apart(written, other) || pair.may_coincide && written.first == other.first
         };
         odd == 0 && !self.checks_bytes && self.pairs.iter().all(is_right)
     }
 }
 
+#[inline]
 fn are_apart(a: &Operand<'_>, b: &Operand<'_>) -> bool {
     a.bytes.end <= b.bytes.start || b.bytes.end <= a.bytes.start
+}
+
+/// Returns those of some arguments, a bit for each, with which no other argument overlaps.
+#[cfg(feature = "hosts")]
+#[inline]
+pub(super) fn are_alone(some: u32, operands: &[Operand<'_>]) -> u32 {
+    let mut alone = some;
+    for (at, one) in operands.iter().enumerate() {
+        for (before, other) in operands[..at].iter().enumerate() {
+            if !are_apart(one, other) {
+                alone &= !(1 << at | 1 << before);
+            }
+        }
+    }
+    alone
 }

@@ -51,16 +51,21 @@ impl Frame<'_> {
     }
 
     /// Checks what depends on where the arguments of a call are.
-    #[inline]
+    #[inline(always)]
     pub(super) fn check_places(
         &self,
         places: &Places,
         chosen: &Chosen,
         operands: &[Operand<'_>],
     ) -> Result<(), Reason> {
-        if places.are_right(operands) {
-            return Ok(());
+        match places.are_right(operands) {
+            true => Ok(()),
+            false => self.check_each_place(chosen, operands),
         }
+    }
+
+    #[cold]
+    fn check_each_place(&self, chosen: &Chosen, operands: &[Operand<'_>]) -> Result<(), Reason> {
         let op = self.handle.definition();
         let coincide = argument_overlap::check(op, operands)?;
         prepare_for_kernel(op, operands, &chosen.kernel, Device::CPU, &coincide)

@@ -1,8 +1,8 @@
 //! [`Settled`]: a call that was made, to be made again with other memory.
 
 use super::is_any_bits;
-use super::places::Places;
-use super::{CallHost, Frame, Made, Operands};
+use super::places::{Places, are_alone};
+use super::{CallHost, Frame, Made};
 use crate::device::Device;
 use crate::kernel::choose::Chosen;
 use crate::kernel::dispatch_cache::Found;
@@ -24,9 +24,12 @@ pub(crate) struct Settled {
     /// Bits of the results that are zeros when the kernel gets them.
     cleared: u32,
     /// Where the arguments were; borrowed from `_layouts`.
-    operands: Operands<'static>,
+    operands: Box<[Operand<'static>]>,
     /// What is still to be checked of where they are.
     places: Places,
+    /// The arguments that each one may replace, a bit for each: none unless it is a result that
+    /// isn't cleared.
+    replaceable: Box<[u32]>,
     _layouts: Arc<[Layout]>,
     /// Kept by the handle's cache.
     chosen: NonNull<Chosen>,
@@ -74,12 +77,18 @@ impl Settled {
             let layout: &'static Layout = unsafe { &*ptr::from_ref(layout) };
             operand.with_layout(layout.as_ref())
         };
+        let places = Places::of(op, operands, &chosen.kernel);
+        let replaceable = |at: usize| match cleared & (1 << at) {
+            0 => places.replaceable(at),
+            _ => 0,
+        };
         Some(Self {
+            replaceable: (0..operands.len()).map(replaceable).collect(),
             handle: frame.handle.clone(),
             attributes: frame.attributes.iter().cloned().collect(),
             present: frame.present,
             cleared,
-            places: Places::of(op, operands, &chosen.kernel),
+            places,
             operands: operands.iter().zip(&*layouts).map(kept).collect(),
             _layouts: layouts,
             chosen: NonNull::from(chosen),
@@ -149,9 +158,9 @@ impl Settled {
                 true => Contents::Zeros,
                 false => Contents::Arbitrary,
             };
-            let replaceable = match contents {
-                Contents::Arbitrary => self.places.replaceable(at, &self.operands),
-                _ => 0,
+            let replaceable = match self.replaceable[at] {
+                0 => 0,
+                some => are_alone(some, &self.operands[..at]),
             };
             let result = &self.operands[at];
             let first = around.allocate(result.layout, result.dtype, contents, replaceable);

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::dtype::DType;
+use crate::kernel::frame::Operands;
 use crate::kernel::frame::tests::make_in;
 use crate::kernel::{DeviceSource, Failure, Kernel, Op, Registry, Source, Target};
 use crate::layout::LayoutRef;
@@ -65,7 +66,8 @@ fn subtract(a: Source<'_, i32>, b: Source<'_, i32>, out: Target<'_, i32>) {
 
 /// Returns a call of `subtract` of shapes that was made once.
 fn settled(op: Op, shapes: [&[usize]; 2]) -> (Settled, Replacing) {
-    settled_by(Kernel::new("subtract").function(subtract), op, shapes)
+    let kernel = Kernel::new("subtract").fills_results().function(subtract);
+    settled_by(kernel, op, shapes)
 }
 
 /// Returns a call of a kernel of `subtract` that was made once.
@@ -73,7 +75,7 @@ fn settled_by(kernel: Kernel, op: Op, shapes: [&[usize]; 2]) -> (Settled, Replac
     let registry = Registry::new();
     let op = op.input("a", "T").input("b", "T").output("out", "T");
     registry.define(op.broadcasts()).unwrap();
-    registry.register(kernel.fills_results()).unwrap();
+    registry.register(kernel).unwrap();
     let handle = registry.op("subtract").unwrap();
     let inputs = shapes.map(|shape| Tensor::zeros(shape, DType::I32).unwrap());
     let frame = Frame {
@@ -144,14 +146,14 @@ fn result_replaces_no_input_unless_the_op_allows_it() {
 #[test]
 fn result_replaces_no_input_of_any_alignment() {
     let second = |_: DeviceSource<'_>, b: Source<'_, i32>, out: Target<'_, i32>| out.map(&b, |b| b);
-    let kernel = Kernel::new("subtract").function(second);
+    let kernel = Kernel::new("subtract").fills_results().function(second);
     let (mut call, mut host) = settled_by(kernel, in_place(), [&[2], &[2]]);
     assert_eq!(again(&mut call, &mut host, [0, 2]).1, 0b10);
 }
 
 #[test]
 fn result_replaces_no_input_when_it_is_cleared_before() {
-    let (mut call, mut host) = settled(in_place(), [&[2], &[2]]);
-    call.cleared = 0b100;
+    let kernel = Kernel::new("subtract").function(subtract);
+    let (mut call, mut host) = settled_by(kernel, in_place(), [&[2], &[2]]);
     assert_eq!(again(&mut call, &mut host, [0, 2]).1, 0);
 }
