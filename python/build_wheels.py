@@ -10,6 +10,7 @@ import argparse
 import base64
 import contextlib
 import fcntl
+import functools
 import hashlib
 import json
 import os
@@ -32,23 +33,25 @@ AT_ONCE = 2
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=ROOT / "target/wheels")
+    parser.add_argument("--profile", default="release", help="ci has the checks of a debug build")
     parser.add_argument("pythons", nargs="+", help="the interpreters to build for")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     # Most of a build is the optimisation of the whole, which takes one CPU.
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        for wheel in pool.map(lambda python: build(python, arguments.out), arguments.pythons):
+        build_one = functools.partial(build, out=arguments.out, profile=arguments.profile)
+        for wheel in pool.map(build_one, arguments.pythons):
             print(wheel)
 
 
-def build(python: str, out: Path) -> Path:
+def build(python: str, out: Path, profile: str) -> Path:
     """Builds one wheel, and returns its path."""
     python = itself(python)
     abi3 = ["--features", "pyo3/abi3-py312"] if version(python) >= STABLE_ABI else []
     target = ROOT / "target/wheels-build/{}.{}".format(*version(python))
     with alone_in(target), tempfile.TemporaryDirectory(dir=out) as folder:
         subprocess.run(
-            ["maturin", "build", "--release", "--locked", "--quiet", "--zig", "--strip"]
+            ["maturin", "build", "--profile", profile, "--locked", "--quiet", "--zig", "--strip"]
             + ["--compatibility", "manylinux2014", "--interpreter", python, *abi3]
             + ["--manifest-path", str(MANIFEST), "--out", folder],
             env=environment(python, target),

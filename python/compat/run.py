@@ -32,7 +32,6 @@ from outcomes import read_report  # noqa: E402
 TESTS = PYTHON / "tests"
 CHECK = Path(__file__).with_name("check.py")
 UV = Path(sys.executable).with_name("uv")
-MATURIN = Path(sys.executable).with_name("maturin")
 # Seconds for a check, which takes less than one minute on a machine that does nothing else.
 TIME_LIMIT = 1800
 # Seconds to wait after a download that failed.
@@ -47,15 +46,16 @@ def main():
     arguments.add_argument("names", nargs="*")
     arguments.add_argument("--all", action="store_true")
     arguments.add_argument("--newest", action="store_true", help="those that the tests use as well")
+    arguments.add_argument(
+        "--published", action="store_true", help="with the wheel that users of Python 3.12 get"
+    )
     arguments.add_argument("--reports", type=Path, help="a folder that keeps what was seen")
     arguments.add_argument("--wheels", type=Path, help="a folder that keeps the package's wheels")
     arguments = arguments.parse_args()
-    # Times are measured of what users install, as it is for older Pythons in any case; faults are
-    # found sooner with the checks of a debug build.
-    has_checks = not (arguments.all or arguments.newest)
+    is_measured = arguments.all or arguments.newest
     chosen = [environment for environment in ENVIRONMENTS if is_chosen(environment, arguments)]
     with tempfile.TemporaryDirectory(prefix="compat-") as folder:
-        runs = Runs(Path(folder), arguments.reports, arguments.wheels, has_checks)
+        runs = Runs(Path(folder), arguments, is_measured)
         runs.run_all(chosen)
         if arguments.all or arguments.newest:
             for framework in NEWEST:
@@ -73,10 +73,11 @@ def is_chosen(environment, arguments):
 
 
 class Runs:
-    def __init__(self, folder, kept, wheels, has_checks):
-        self.folder, self.kept, self.has_checks = folder, kept, has_checks
-        self.ahead = 1 if has_checks else 0
-        self.wheels = wheels or folder / "wheels"
+    def __init__(self, folder, arguments, is_measured):
+        self.folder, self.kept = folder, arguments.reports
+        self.wheels = arguments.wheels or folder / "wheels"
+        self.is_measured, self.is_published = is_measured, arguments.published
+        self.ahead = 0 if is_measured else 1
         self.reports, self.has_failed = [], False
 
     def run_all(self, environments):
@@ -175,27 +176,20 @@ class Runs:
         return None
 
     def wheel(self, version, python):
-        """The package's wheel for a Python: from 3.12 on, one for all."""
+        """The package's wheel for a Python: from 3.12 on, one for all.
+
+        Times are measured of what users install; otherwise faults are found sooner with the checks
+        of a debug build.
+        """
         is_stable = version not in ("3.10", "3.11")
         out = self.wheels / ("3.12" if is_stable else version)
         if not any(out.glob("*.whl")):
             if is_stable and sys.version_info >= (3, 12):
                 python = sys.executable  # For which `./dev install` builds.
             out.mkdir(parents=True, exist_ok=True)
-            if self.has_checks and is_stable:
-                build_with_checks(python, out)
-            else:
-                build_wheels.build(str(python), out)
+            is_released = self.is_measured or self.is_published and is_stable
+            build_wheels.build(str(python), out, "release" if is_released else "ci")
         return next(out.glob("*.whl"))
-
-
-def build_with_checks(python, out):
-    """Builds the package's wheel for a Python into a folder, with the checks of a debug build."""
-    command = [str(MATURIN), "build", "--profile", "ci", "--quiet", "--out", str(out)]
-    command += ["--features", "pyo3/abi3-py312", "--interpreter", str(python)]
-    command += ["--manifest-path", str(PYTHON / "Cargo.toml")]
-    variables = {"PYO3_PYTHON": str(python), "LD_LIBRARY_PATH": library_path(python)}
-    subprocess.run(command, check=True, env={**os.environ, **variables})
 
 
 class DownloadError(Exception):
@@ -262,13 +256,6 @@ def version_of(python):
     except (OSError, subprocess.CalledProcessError):
         return None
     return found.stdout.strip()
-
-
-def library_path(python):
-    code = "import sysconfig; print(sysconfig.get_config_var('LIBDIR') or '')"
-    return subprocess.run(
-        [str(python), "-c", code], capture_output=True, text=True, check=True
-    ).stdout.strip()
 
 
 def size(place):

@@ -109,7 +109,13 @@ macro_rules! maps {
                 return;
             }
             let operands = [out.operand(), $($a.operand()),*];
-            let settings = Settings { grain, only_writes: true, takes_over_second: F::IN_PLACE };
+            let settings = Settings {
+                grain,
+                only_writes: true,
+                takes_over_second: F::IN_PLACE,
+                // By a bool, of which alone not any bits are one.
+                selects: false $(|| !$A::Stored::ANY_BITS)*,
+            };
             let body = |at: [*mut u8; _], len: usize| {
                 let out = at[0].cast();
                 dispatch($Loop::<O, $($A,)* F> { out, $($a: at[$at].cast(),)* len, function });

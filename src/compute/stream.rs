@@ -55,9 +55,25 @@ pub(crate) unsafe fn stream(from: *const u8, to: *mut u8, bytes: usize) {
     }
 }
 
+/// Returns whether this CPU gets what is in no cache sooner from several far parts in turns than
+/// from one after the other.
+///
+/// CPUs read ahead of several sequences of addresses. Of those without AVX-512 (Zen 3), four get up
+/// to twice as much as one. With it (Zen 5), one gets as much as the memory gives, and parts at
+/// some distances from each other take up to five times as long. On others nothing was measured.
+///
+/// Builds with debug assertions, as tests are, do everything in turns.
+#[inline]
+pub(crate) fn reads_in_turns() -> bool {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    let gains = !is_x86_feature_detected!("avx512f");
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let gains = false;
+    cfg!(debug_assertions) || gains
+}
+
 /// Calls a function with the first and the number of elements of pieces, which together are all:
-/// the first `head`, then pieces of several parts in turns, as CPUs read ahead of several sequences
-/// of addresses, and the rest.
+/// the first `head`, then pieces of several parts in turns, and the rest.
 #[inline]
 pub(crate) fn in_turns(
     len: usize,
@@ -80,13 +96,15 @@ pub(crate) fn in_turns(
     }
 }
 
-/// Copies bytes as [`stream`] does, of several parts in turns.
+/// Copies bytes as [`stream`] does, of several parts in turns where that
+/// [gains](reads_in_turns).
 ///
 /// # Safety
 ///
 /// As for [`stream`].
 pub(crate) unsafe fn stream_in_turns(from: *const u8, to: *mut u8, bytes: usize) {
-    in_turns(bytes, to.align_offset(64), (4, 1024), |at, bytes| {
+    let parts = if reads_in_turns() { 4 } else { 1 };
+    in_turns(bytes, to.align_offset(64), (parts, 1024), |at, bytes| {
         // SAFETY: these are some of the bytes.
         unsafe { stream(from.wrapping_add(at), to.wrapping_add(at), bytes) }
     });
@@ -103,7 +121,6 @@ pub(crate) fn fence() {
 }
 
 /// Requests the cache lines of some bytes, which need not be there.
-#[cfg(any(feature = "ops", all(target_arch = "x86_64", not(miri))))]
 #[inline(always)]
 pub(crate) fn prefetch(from: *const u8, bytes: usize) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]

@@ -5,7 +5,7 @@
 use super::address::Address;
 use super::gather::{gather, scatter};
 use super::plan::{Operand, Plan};
-use super::stream::{bypasses, fence, in_turns, stream};
+use super::stream::{bypasses, fence, in_turns, prefetch, reads_in_turns, stream};
 use super::threads::for_each_range;
 use super::tiling::{PAGES, Sizes, Tiling};
 use std::mem::MaybeUninit;
@@ -23,6 +23,9 @@ pub(crate) struct Settings {
     pub(crate) only_writes: bool,
     /// Whether the body takes a first operand that is where the second one is, and no other.
     pub(crate) takes_over_second: bool,
+    /// Whether elements past the caches are requested ahead: CPUs don't read ahead of loads under a
+    /// mask, which selections are with AVX-512.
+    pub(crate) selects: bool,
 }
 
 /// Calls the body with all elements of operands of one shape, of which it writes the first. In
@@ -59,12 +62,17 @@ pub(crate) unsafe fn for_each_tile<const N: usize>(
     if !copies && operands.iter().all(is_contiguous) {
         let first = operands.map(|operand| Address(operand.first));
         let item = operands.map(|operand| operand.item);
+        let selection = |at, count| {
+            request_next(at, item, count);
+            body(at, count);
+        };
         return for_each_range(len, settings.grain, |range| {
             let at = std::array::from_fn(|at| first[at].byte(range.start * item[at]));
             match streams {
                 true => {
                     let mut line = Scratch([MaybeUninit::uninit(); SCRATCH]);
                     let line = line.0.as_mut_ptr().cast();
+                    let body = if settings.selects { &selection } else { body };
                     // SAFETY: all operands have the elements of the range, which no other thread
                     // has.
                     unsafe { run_by_lines(at, item, range.len(), body, line, Results::Streamed) };
@@ -222,8 +230,16 @@ impl<const N: usize> Tiles<N> {
     }
 }
 
-/// Calls the body with a few elements at a time, of several parts in turns, and copies its results
-/// to the first operand, past the caches if they are streamed.
+/// Requests what of the operands that are read follows as many elements, and is as much.
+#[inline]
+fn request_next<const N: usize>(at: [*mut u8; N], item: [usize; N], count: usize) {
+    for (at, item) in at.into_iter().zip(item).skip(1) {
+        prefetch(at.wrapping_add(count * item), count * item);
+    }
+}
+
+/// Calls the body with a few elements at a time, of several parts in turns where that gains, and
+/// copies its results to the first operand, past the caches if they are streamed.
 ///
 /// # Safety
 ///
@@ -240,8 +256,12 @@ unsafe fn run_by_lines<const N: usize>(
     // By what is read, as fewer elements at once aren't worth the call.
     let widest = item[1..].iter().copied().max().unwrap_or(item[0]);
     let most = (LINE / widest).min(2 * LINE / item[0]);
-    // Of one operand that is read, or of several.
-    let parts = if N == 2 { 4 } else { 2 };
+    let parts = match (reads_in_turns(), N) {
+        (false, _) => 1,
+        // Of one operand that is read, or of several.
+        (true, 2) => 4,
+        (true, _) => 2,
+    };
     // Whole cache lines, after the first ones.
     let head = first[0].align_offset(64) / item[0];
     in_turns(len, head, (parts, most), |begin, count| {

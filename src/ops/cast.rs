@@ -146,6 +146,7 @@ fn convert_elements(
             grain: LEAST_PER_THREAD,
             only_writes: true,
             takes_over_second: false,
+            selects: false,
         };
         // SAFETY: the operands have the same shape, and the frame checked that `out` may be written
         // and doesn't overlap `x`; a tile has as many elements of both.

@@ -11,9 +11,10 @@ use std::slice;
 const MOST_VISITS: usize = 4;
 
 impl View<'_, u8> {
-    /// Returns the first invalid byte. It visits each byte of memory once, as a broadcast tensor
-    /// may have any number of elements.
-    pub(crate) fn find_invalid(&self, is_valid: impl Fn(u8) -> bool) -> Option<u8> {
+    /// Returns the first byte that no bool is. It visits each byte of memory once, as a broadcast
+    /// tensor may have any number of elements.
+    pub(crate) fn find_no_bool(&self) -> Option<u8> {
+        let is_none = |byte: &u8| *byte > 1;
         let find = |first: NonNull<u8>, layout: LayoutRef<'_>| {
             layout.runs().find_map(|run| {
                 // SAFETY: the layout leads to no places but those of this view.
@@ -21,12 +22,12 @@ impl View<'_, u8> {
                 if run.step == 1 {
                     // SAFETY: the run's elements are this view's, and follow each other.
                     let bytes = unsafe { slice::from_raw_parts(first.as_ptr(), run.len) };
-                    return find_in_slice(bytes, &is_valid);
+                    return find_in_slice(bytes);
                 }
                 let steps = (0..run.len as isize).map(|at| at * run.step);
                 // SAFETY: each is the place of an element of this view.
                 let mut bytes = steps.map(|step| unsafe { first.offset(step).read() });
-                bytes.find(|byte| !is_valid(*byte))
+                bytes.find(is_none)
             })
         };
         let Some((distinct, offset)) = self.layout.distinct() else {
@@ -44,19 +45,17 @@ impl View<'_, u8> {
         let mut bytes = places
             .iter()
             .map(|place| unsafe { first.add(place).read() });
-        bytes.find(|byte| !is_valid(*byte))
+        bytes.find(is_none)
     }
 }
 
-/// Returns the first invalid byte. Many are checked at once, in a loop that can be vectorised.
-fn find_in_slice(bytes: &[u8], is_valid: impl Fn(u8) -> bool) -> Option<u8> {
-    let has_invalid = |bytes: &&[u8]| {
-        let checks = bytes.iter().map(|byte| u8::from(!is_valid(*byte)));
-        checks.fold(0, |any, is_invalid| any | is_invalid) != 0
-    };
-    let mut chunks = bytes.chunks(4096);
-    let chunk = chunks.find(has_invalid)?;
-    chunk.iter().copied().find(|byte| !is_valid(*byte))
+/// Returns the first byte above 1. Many are checked at once, in a loop that becomes one of vectors:
+/// not in a caller for rare cases, where loops are compiled to be small.
+#[inline(never)]
+fn find_in_slice(bytes: &[u8]) -> Option<u8> {
+    let has_one = |bytes: &&[u8]| bytes.iter().fold(0, |all, byte| all | byte) > 1;
+    let chunk = bytes.chunks(4096).find(has_one)?;
+    chunk.iter().copied().find(|byte| *byte > 1)
 }
 
 #[cfg(test)]
@@ -65,7 +64,7 @@ mod tests {
     use crate::layout::Layout;
 
     #[test]
-    fn find_invalid_visits_each_byte_at_most_once() {
+    fn find_no_bool_visits_each_byte_at_most_once() {
         let huge = 1 << 40;
         let layouts = [
             (vec![huge, 64], vec![0, 1]),
@@ -83,7 +82,7 @@ mod tests {
                 // SAFETY: the vector has as many bytes as the layouts reach, and isn't used
                 // meanwhile.
                 let view = unsafe { View::<u8>::from_raw(first, layout.as_ref()) };
-                assert_eq!(view.find_invalid(|byte| byte < 2), wrong.map(|_| 7));
+                assert_eq!(view.find_no_bool(), wrong.map(|_| 7));
                 bytes[wrong.unwrap_or(0)] = 1;
             }
         }
@@ -94,7 +93,7 @@ mod tests {
             let first = NonNull::new(bytes.as_mut_ptr()).unwrap();
             // SAFETY: the vector has more bytes, and isn't used meanwhile.
             let view = unsafe { View::<u8>::from_raw(first, layout.as_ref()) };
-            assert_eq!(view.find_invalid(|byte| byte < 2), Some(7), "{wrong}");
+            assert_eq!(view.find_no_bool(), Some(7), "{wrong}");
             bytes[wrong] = 1;
         }
         // A byte between the elements isn't one of them.
@@ -103,6 +102,6 @@ mod tests {
         let first = NonNull::new(bytes.as_mut_ptr()).unwrap();
         // SAFETY: the bytes cover the layout's extent.
         let view = unsafe { View::<u8>::from_raw(first, layout.as_ref()) };
-        assert_eq!(view.find_invalid(|byte| byte < 2), None);
+        assert_eq!(view.find_no_bool(), None);
     }
 }

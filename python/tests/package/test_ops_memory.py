@@ -29,7 +29,7 @@ counts = [sys.getrefcount(one) for one in (x, y, out, dlbridge.ops.add)]
 many(x, y, out, 100_000)
 gc.collect()
 blocks, memory = sys.getallocatedblocks(), resident_kilobytes()
-many(x, y, out, repeats(10_000_000))
+many(x, y, out, repeats(2_000_000))
 gc.collect()
 more, grown = sys.getallocatedblocks() - blocks, resident_kilobytes() - memory
 assert more < 100 and grown < 256, f"{more} more blocks, {grown} more KB"

@@ -10,6 +10,7 @@ use super::fold_turns::{AT_ONCE, FAR, LONG_LINE, SHORT_LINE, Turns};
 use super::load::HalfFloats;
 use super::load::{Load, Plain};
 use crate::compute::simd::{Routine, Simd, dispatch};
+use crate::compute::stream::reads_in_turns;
 use crate::dtype::{DType, Element, TypeCode};
 use crate::view::{View, ViewMut};
 use std::marker::PhantomData;
@@ -85,7 +86,7 @@ fn fold_loaded<D: Load, F: Fold<D::Loaded>, R: Element>(
     let folding = Folding {
         fold,
         finish,
-        are_far: x.len() * size_of::<D::Stored>() >= FAR,
+        are_far: reads_in_turns() && x.len() * size_of::<D::Stored>() >= FAR,
         types: PhantomData::<fn(D) -> R>,
     };
     // SAFETY: it accumulates elements `D::Stored` and writes results `R`, as the views have them.

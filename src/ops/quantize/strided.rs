@@ -148,6 +148,7 @@ unsafe fn for_each_scaled(
         grain: GRAIN,
         only_writes: true,
         takes_over_second: false,
+        selects: false,
     };
     // SAFETY: the caller promises the elements; there are as many scales and zero points as their
     // layout leads to, which no code writes.
