@@ -24,6 +24,7 @@ mod validate;
 
 pub use code::TypeCode;
 pub use element::Element;
+pub(crate) use element::find_invalid_bool;
 pub use error::DTypeError;
 pub use minifloat::{
     F8E3M4, F8E4M3, F8E4M3B11Fnuz, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz, F8E8M0Fnu,

@@ -3,6 +3,7 @@
     python python/compat/run.py                  # the oldest release of each framework
     python python/compat/run.py --all            # all, and the table in docs/compatibility.md
     python python/compat/run.py "torch 2.6.0"    # these
+    python python/compat/run.py --published      # with the wheel that users of Python 3.12 get
 
 While one environment is in use, the next one is made, unless times are measured; each is removed
 after use: at most two of them are on the disk.
@@ -182,13 +183,14 @@ class Runs:
         of a debug build.
         """
         is_stable = version not in ("3.10", "3.11")
-        out = self.wheels / ("3.12" if is_stable else version)
+        is_released = self.is_measured or self.is_published and is_stable
+        profile = "release" if is_released else "ci"
+        out = self.wheels / profile / ("3.12" if is_stable else version)
         if not any(out.glob("*.whl")):
             if is_stable and sys.version_info >= (3, 12):
-                python = sys.executable  # For which `./dev install` builds.
+                python = sys.executable  # For which the wheels' tests build, too.
             out.mkdir(parents=True, exist_ok=True)
-            is_released = self.is_measured or self.is_published and is_stable
-            build_wheels.build(str(python), out, "release" if is_released else "ci")
+            build_wheels.build(str(python), out, profile)
         return next(out.glob("*.whl"))
 
 

@@ -113,7 +113,7 @@ macro_rules! maps {
                 grain,
                 only_writes: true,
                 takes_over_second: F::IN_PLACE,
-                // By a bool, of which alone not any bits are one.
+                // `bool` is the only type without `ANY_BITS`.
                 selects: false $(|| !$A::Stored::ANY_BITS)*,
             };
             let body = |at: [*mut u8; _], len: usize| {

@@ -121,6 +121,7 @@ pub(crate) fn fence() {
 }
 
 /// Requests the cache lines of some bytes, which need not be there.
+#[cfg(any(feature = "kernels", all(target_arch = "x86_64", not(miri))))]
 #[inline(always)]
 pub(crate) fn prefetch(from: *const u8, bytes: usize) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -139,6 +140,22 @@ pub(crate) fn prefetch(from: *const u8, bytes: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pieces_in_turns_are_all_elements_once() {
+        for parts in [1, 2, 4] {
+            for len in [0, 1, 7, 8, 9, 31, 32, 33, 100] {
+                for head in [0, 3, 200] {
+                    let mut visits = vec![0; len];
+                    in_turns(len, head, (parts, 8), |at, count| {
+                        assert!(count <= 8);
+                        visits[at..at + count].iter_mut().for_each(|one| *one += 1);
+                    });
+                    assert_eq!(visits, vec![1; len], "{parts} parts, {head} before");
+                }
+            }
+        }
+    }
 
     #[test]
     fn streams_in_turns_copy_every_byte() {

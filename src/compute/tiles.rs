@@ -5,6 +5,7 @@
 use super::address::Address;
 use super::gather::{gather, scatter};
 use super::plan::{Operand, Plan};
+use super::simd::Level;
 use super::stream::{bypasses, fence, in_turns, prefetch, reads_in_turns, stream};
 use super::threads::for_each_range;
 use super::tiling::{PAGES, Sizes, Tiling};
@@ -23,8 +24,8 @@ pub(crate) struct Settings {
     pub(crate) only_writes: bool,
     /// Whether the body takes a first operand that is where the second one is, and no other.
     pub(crate) takes_over_second: bool,
-    /// Whether elements past the caches are requested ahead: CPUs don't read ahead of loads under a
-    /// mask, which selections are with AVX-512.
+    /// Whether it selects elements of one operand or another. With AVX-512 these are loads under a
+    /// mask, of which CPUs don't read ahead.
     pub(crate) selects: bool,
 }
 
@@ -62,6 +63,7 @@ pub(crate) unsafe fn for_each_tile<const N: usize>(
     if !copies && operands.iter().all(is_contiguous) {
         let first = operands.map(|operand| Address(operand.first));
         let item = operands.map(|operand| operand.item);
+        let is_masked = settings.selects && Level::current() >= Level::Avx512;
         let selection = |at, count| {
             request_next(at, item, count);
             body(at, count);
@@ -72,7 +74,7 @@ pub(crate) unsafe fn for_each_tile<const N: usize>(
                 true => {
                     let mut line = Scratch([MaybeUninit::uninit(); SCRATCH]);
                     let line = line.0.as_mut_ptr().cast();
-                    let body = if settings.selects { &selection } else { body };
+                    let body = if is_masked { &selection } else { body };
                     // SAFETY: all operands have the elements of the range, which no other thread
                     // has.
                     unsafe { run_by_lines(at, item, range.len(), body, line, Results::Streamed) };
@@ -230,7 +232,7 @@ impl<const N: usize> Tiles<N> {
     }
 }
 
-/// Requests what of the operands that are read follows as many elements, and is as much.
+/// Prefetches the next `count` elements of each operand that is read.
 #[inline]
 fn request_next<const N: usize>(at: [*mut u8; N], item: [usize; N], count: usize) {
     for (at, item) in at.into_iter().zip(item).skip(1) {

@@ -14,20 +14,24 @@ use num_complex::Complex;
 ///
 /// The type's size is that of [`DTYPE`](Self::DTYPE), which has one lane; it has no padding; and
 /// every pattern of bits is a value of it, unless [`ANY_BITS`](Self::ANY_BITS) is false: then
-/// all-zero bits are a value, and [`is_valid`](Self::is_valid) tells which others are.
+/// it is `bool`.
 pub unsafe trait Element: sealed::Sealed + Copy + Send + Sync + 'static {
     /// The element type.
     const DTYPE: DType;
 
     /// Whether every pattern of bits is a value.
     const ANY_BITS: bool = true;
+}
 
-    /// Returns whether this byte is a value; only asked of types that aren't
-    /// [`ANY_BITS`](Self::ANY_BITS), all of which are one byte.
-    #[doc(hidden)]
-    fn is_valid(_byte: u8) -> bool {
-        true
-    }
+/// Returns the first byte that isn't 0 or 1, the values of `bool`.
+///
+/// Many are checked at once, in a loop that becomes one of vectors: not in a caller for rare cases,
+/// where loops are compiled to be small.
+#[inline(never)]
+pub(crate) fn find_invalid_bool(bytes: &[u8]) -> Option<u8> {
+    let has_one = |bytes: &&[u8]| bytes.iter().fold(0, |all, byte| all | byte) > 1;
+    let chunk = bytes.chunks(4096).find(has_one)?;
+    chunk.iter().copied().find(|byte| *byte > 1)
 }
 
 impl DType {
@@ -64,10 +68,6 @@ impl sealed::Sealed for bool {}
 unsafe impl Element for bool {
     const DTYPE: DType = DType::BOOL;
     const ANY_BITS: bool = false;
-
-    fn is_valid(byte: u8) -> bool {
-        byte <= 1
-    }
 }
 
 mod sealed {

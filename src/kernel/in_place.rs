@@ -150,9 +150,11 @@ impl<'a, T: Element> Target<'a, T> {
         self.0.iter()
     }
 
+    /// Checks that another operand has this shape.
+    ///
     /// # Panics
     ///
-    /// When the shapes differ.
+    /// When it hasn't.
     #[inline]
     fn check_shape(&self, other: &[usize]) {
         let is_same = slice_eq(self.shape(), other);

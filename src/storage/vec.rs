@@ -2,7 +2,7 @@
 
 use super::Storage;
 use super::owner::SmallOwner;
-use crate::dtype::Element;
+use crate::dtype::{Element, find_invalid_bool};
 use std::mem::ManuallyDrop;
 use std::ptr;
 
@@ -57,11 +57,11 @@ impl Storage {
         let bytes = unsafe { std::slice::from_raw_parts(vec.as_ptr().cast(), elements * size) };
         let invalid = match T::ANY_BITS {
             true => None,
-            false => bytes.iter().find(|byte| !T::is_valid(**byte)),
+            false => find_invalid_bool(bytes),
         };
         let stays = match invalid {
             _ if !whole => Some(Stays::Part),
-            Some(value) => Some(Stays::Value(*value)),
+            Some(value) => Some(Stays::Value(value)),
             None => None,
         };
         if let Some(stays) = stays {

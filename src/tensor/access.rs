@@ -122,7 +122,7 @@ impl Tensor {
         if !T::ANY_BITS {
             // SAFETY: one byte an element, on the host, of which every pattern is a `u8`.
             let bytes = unsafe { View::<u8>::from_raw(first.cast(), self.layout()) };
-            if let Some(value) = bytes.find_no_bool() {
+            if let Some(value) = bytes.find_invalid_bool() {
                 return Err(Error::InvalidValue {
                     value,
                     dtype: self.0.parts.dtype,

@@ -2,6 +2,7 @@
 //! byte is.
 
 use super::View;
+use crate::dtype::find_invalid_bool;
 use crate::layout::{LayoutRef, Places};
 use std::ptr::NonNull;
 use std::slice;
@@ -11,10 +12,10 @@ use std::slice;
 const MOST_VISITS: usize = 4;
 
 impl View<'_, u8> {
-    /// Returns the first byte that no bool is. It visits each byte of memory once, as a broadcast
-    /// tensor may have any number of elements.
-    pub(crate) fn find_no_bool(&self) -> Option<u8> {
-        let is_none = |byte: &u8| *byte > 1;
+    /// Returns the first byte that isn't 0 or 1, the values of `bool`. It visits each byte of
+    /// memory once, as a broadcast tensor may have any number of elements.
+    pub(crate) fn find_invalid_bool(&self) -> Option<u8> {
+        let is_invalid = |byte: &u8| *byte > 1;
         let find = |first: NonNull<u8>, layout: LayoutRef<'_>| {
             layout.runs().find_map(|run| {
                 // SAFETY: the layout leads to no places but those of this view.
@@ -22,12 +23,12 @@ impl View<'_, u8> {
                 if run.step == 1 {
                     // SAFETY: the run's elements are this view's, and follow each other.
                     let bytes = unsafe { slice::from_raw_parts(first.as_ptr(), run.len) };
-                    return find_in_slice(bytes);
+                    return find_invalid_bool(bytes);
                 }
                 let steps = (0..run.len as isize).map(|at| at * run.step);
                 // SAFETY: each is the place of an element of this view.
                 let mut bytes = steps.map(|step| unsafe { first.offset(step).read() });
-                bytes.find(is_none)
+                bytes.find(is_invalid)
             })
         };
         let Some((distinct, offset)) = self.layout.distinct() else {
@@ -45,17 +46,8 @@ impl View<'_, u8> {
         let mut bytes = places
             .iter()
             .map(|place| unsafe { first.add(place).read() });
-        bytes.find(is_none)
+        bytes.find(is_invalid)
     }
-}
-
-/// Returns the first byte above 1. Many are checked at once, in a loop that becomes one of vectors:
-/// not in a caller for rare cases, where loops are compiled to be small.
-#[inline(never)]
-fn find_in_slice(bytes: &[u8]) -> Option<u8> {
-    let has_one = |bytes: &&[u8]| bytes.iter().fold(0, |all, byte| all | byte) > 1;
-    let chunk = bytes.chunks(4096).find(has_one)?;
-    chunk.iter().copied().find(|byte| *byte > 1)
 }
 
 #[cfg(test)]
@@ -64,7 +56,7 @@ mod tests {
     use crate::layout::Layout;
 
     #[test]
-    fn find_no_bool_visits_each_byte_at_most_once() {
+    fn find_invalid_bool_visits_each_byte_at_most_once() {
         let huge = 1 << 40;
         let layouts = [
             (vec![huge, 64], vec![0, 1]),
@@ -82,7 +74,7 @@ mod tests {
                 // SAFETY: the vector has as many bytes as the layouts reach, and isn't used
                 // meanwhile.
                 let view = unsafe { View::<u8>::from_raw(first, layout.as_ref()) };
-                assert_eq!(view.find_no_bool(), wrong.map(|_| 7));
+                assert_eq!(view.find_invalid_bool(), wrong.map(|_| 7));
                 bytes[wrong.unwrap_or(0)] = 1;
             }
         }
@@ -93,7 +85,7 @@ mod tests {
             let first = NonNull::new(bytes.as_mut_ptr()).unwrap();
             // SAFETY: the vector has more bytes, and isn't used meanwhile.
             let view = unsafe { View::<u8>::from_raw(first, layout.as_ref()) };
-            assert_eq!(view.find_no_bool(), Some(7), "{wrong}");
+            assert_eq!(view.find_invalid_bool(), Some(7), "{wrong}");
             bytes[wrong] = 1;
         }
         // A byte between the elements isn't one of them.
@@ -102,6 +94,6 @@ mod tests {
         let first = NonNull::new(bytes.as_mut_ptr()).unwrap();
         // SAFETY: the bytes cover the layout's extent.
         let view = unsafe { View::<u8>::from_raw(first, layout.as_ref()) };
-        assert_eq!(view.find_no_bool(), None);
+        assert_eq!(view.find_invalid_bool(), None);
     }
 }

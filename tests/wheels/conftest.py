@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from itertools import repeat
 from pathlib import Path
 
 import pytest
@@ -26,10 +28,9 @@ def wheels(tmp_path_factory):
     """
     out = tmp_path_factory.mktemp("wheels")
     profiles = ("release", "ci")
-    return {
-        python: build_wheels.build(python, out, profile)
-        for python, profile in zip(pythons(), profiles, strict=False)
-    }
+    with ThreadPoolExecutor(build_wheels.AT_ONCE) as pool:
+        made = pool.map(build_wheels.build, pythons(), repeat(out), profiles)
+        return dict(zip(pythons(), made, strict=True))
 
 
 @pytest.fixture(scope="session")

@@ -7,8 +7,8 @@ use crate::compute::simd::{Routine, Simd};
 use std::marker::PhantomData;
 use std::slice;
 
-/// The lines, or parts of one, that are read in turns: CPUs read ahead of several sequences of
-/// addresses, and get elements that aren't in a cache up to twice as fast.
+/// The lines, or parts of one, that are read in turns where that
+/// [gains](crate::compute::stream::reads_in_turns).
 pub(super) const AT_ONCE: usize = 4;
 
 /// The least bytes of elements that are too many for most caches.

@@ -123,6 +123,6 @@ fn can_view<T: Element>(operand: &Operand<'_>) -> bool {
             // SAFETY: the frame's promise, for elements of one byte, of which every pattern is a
             // `u8`.
             let bytes = unsafe { View::<u8>::from_raw(first(operand), operand.layout) };
-            bytes.find_no_bool().is_none()
+            bytes.find_invalid_bool().is_none()
         })
 }

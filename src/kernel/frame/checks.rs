@@ -200,7 +200,7 @@ fn clear_invalid(output: &Operand<'_>) {
     // SAFETY: the elements are as wide as bytes, of which every pattern is a `u8`, and an output's
     // are the call's to write; no two are at one place, as was checked.
     let mut bytes = unsafe { ViewMut::<u8>::from_raw(first, output.layout) };
-    if bytes.as_view().find_no_bool().is_some() {
+    if bytes.as_view().find_invalid_bool().is_some() {
         bytes
             .iter_mut()
             .filter(|byte| **byte > 1)
@@ -213,7 +213,7 @@ fn check_bytes(op: &Op, at: usize, operand: &Operand<'_>) -> Result<(), Reason> 
     let first = std::ptr::NonNull::new(operand.first).unwrap_or(std::ptr::NonNull::dangling());
     // SAFETY: the elements are as wide as bytes, of which every pattern is a `u8`.
     let bytes = unsafe { View::<u8>::from_raw(first, operand.layout) };
-    match bytes.find_no_bool() {
+    match bytes.find_invalid_bool() {
         None => Ok(()),
         Some(value) => {
             let (value, dtype) = (format!("{value:#04x}"), operand.dtype.to_string());

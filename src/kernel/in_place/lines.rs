@@ -38,7 +38,7 @@ impl<'a, T: Element> Cells<'a, T> {
 impl<T: Element> Target<'_, T> {
     /// Returns a source of the same elements that is exactly where this target is, or doesn't
     /// overlap it: of a line that may cross this one, the elements are copied.
-    // What is no line is known where the two are made, so that nothing is left of this.
+    // `is_line` is a constant where both are made, so nothing is left of this there.
     #[inline(always)]
     pub(super) fn beside<'s, A: Element>(
         &self,

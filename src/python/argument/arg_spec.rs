@@ -108,7 +108,7 @@ pub(super) fn check_further<T: Kind, const RANK: usize, L: Arrangement, D: Place
     if !T::ANY_BITS && entry.dtype == DType::BOOL && entry.device.is_host_accessible() {
         // SAFETY: the elements are as wide as bytes, of which every pattern is a `u8`.
         let bytes = unsafe { entry.view_unchecked::<u8>() };
-        if let Some(byte) = bytes.find_no_bool() {
+        if let Some(byte) = bytes.find_invalid_bool() {
             let error = Error::InvalidValue {
                 value: byte,
                 dtype: entry.dtype,

@@ -152,6 +152,15 @@ fn result_replaces_no_input_of_any_alignment() {
 }
 
 #[test]
+fn arguments_are_alone_if_no_other_overlaps() {
+    let tensors = [(); 2].map(|()| Tensor::zeros(&[2], DType::I32).unwrap());
+    let operands = [0, 1, 0].map(|at| Operand::read(&tensors[at]));
+    assert_eq!(are_alone(0b11, &operands[..2]), 0b11);
+    assert_eq!(are_alone(0b111, &operands), 0b10);
+    assert_eq!(are_alone(0b1, &operands), 0);
+}
+
+#[test]
 fn result_replaces_no_input_when_it_is_cleared_before() {
     let kernel = Kernel::new("subtract").function(subtract);
     let (mut call, mut host) = settled_by(kernel, in_place(), [&[2], &[2]]);
