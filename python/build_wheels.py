@@ -101,6 +101,7 @@ def environment(python: str, target: Path) -> dict[str, str]:
     places = {ROOT: "dlbridge", rust.stdout.strip(): "rust"}
     places |= {source: "crates" for source in (cargo / "registry/src").glob("*")}
     flags = [f"--remap-path-prefix={place}={name}" for place, name in places.items()]
+    flags += [f"-Clink-arg={unwinder()}"]
     return {
         **os.environ,
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
@@ -109,6 +110,14 @@ def environment(python: str, target: Path) -> dict[str, str]:
         # Other flags than those of all other builds, and each Python's at the same time.
         "CARGO_TARGET_DIR": str(target),
     }
+
+
+def unwinder() -> str:
+    """The system's library that unwinds stacks. zig would link one of its own, which knows nothing
+    of exceptions that C++ throws through a frame of the module, as PyTorch's kernels do.
+    """
+    command = ["cc", "-print-file-name=libgcc_s.so.1"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def third_party_licences() -> str:

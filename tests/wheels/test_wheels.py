@@ -84,6 +84,14 @@ def test_module_links_only_to_libraries_of_the_system(module):
     assert names and all(EVERYWHERE.match(name) for name in names), names
 
 
+def test_module_unwinds_by_the_library_that_cpp_unwinds_by(module):
+    tags = module.get_section_by_name(".dynamic").iter_tags()
+    assert "libgcc_s.so.1" in [tag.needed for tag in tags if tag.entry.d_tag == "DT_NEEDED"]
+    symbols = module.get_section_by_name(".dynsym").iter_symbols()
+    places = {symbol.name: symbol["st_shndx"] for symbol in symbols}
+    assert places["_Unwind_GetLanguageSpecificData"] == "SHN_UNDEF"
+
+
 def test_module_is_stripped(module):
     sections = {section.name for section in module.iter_sections()}
     assert ".dynsym" in sections and ".symtab" not in sections
