@@ -117,7 +117,10 @@ def unwinder() -> str:
     of exceptions that C++ throws through a frame of the module, as PyTorch's kernels do.
     """
     command = ["cc", "-print-file-name=libgcc_s.so.1"]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    path = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    if not Path(path).is_absolute():
+        raise FileNotFoundError("the C compiler knows no libgcc_s.so.1")
+    return path
 
 
 def third_party_licences() -> str:

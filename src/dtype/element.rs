@@ -13,8 +13,8 @@ use num_complex::Complex;
 /// # Safety
 ///
 /// The type's size is that of [`DTYPE`](Self::DTYPE), which has one lane; it has no padding; and
-/// every pattern of bits is a value of it, unless [`ANY_BITS`](Self::ANY_BITS) is false: then
-/// it is `bool`.
+/// every pattern of bits is a value of it, unless [`ANY_BITS`](Self::ANY_BITS) is false, which it
+/// is of `bool` alone.
 pub unsafe trait Element: sealed::Sealed + Copy + Send + Sync + 'static {
     /// The element type.
     const DTYPE: DType;

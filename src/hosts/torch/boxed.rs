@@ -1,6 +1,7 @@
 //! The functions that the dispatcher calls: arguments from its stack, results to it.
 
 use super::arguments::{Arguments, Described, Tensor};
+use super::exception::Exception;
 use super::library::{Boxed, Torch};
 use super::results::Results;
 use crate::device::Device;
@@ -170,19 +171,24 @@ impl Family for Functions {
 ///
 /// The stack has the arguments of the op's schema, which are given up, and room for its results.
 unsafe extern "C-unwind" fn boxed<const SLOT: usize>(stack: *mut u64, _: u64, _: u64) {
+    // Nothing here is dropped when an exception passes, so the frame has no code for that: if the
+    // module has an unwinder of its own, as a linker may give it, that code couldn't run for an
+    // exception of C++'s.
     // SAFETY: the dispatcher calls with the arguments of the op's schema and room for its results.
-    unsafe { run(SLOT, stack) };
+    if let Some(exception) = unsafe { run(SLOT, stack) } {
+        // SAFETY: it was just made; this is the only frame below C++'s, and has nothing to drop.
+        unsafe { exception.throw() }
+    }
 }
 
-/// Runs the op of a slot, and throws its failure.
+/// Runs the op of a slot. Returns its failure.
 ///
 /// # Safety
 ///
 /// As of [`boxed`].
-unsafe fn run(slot: usize, stack: *mut u64) {
-    let Some(published) = SLOTS.get(slot) else {
-        return;
-    };
+#[inline(never)]
+unsafe fn run(slot: usize, stack: *mut u64) -> Option<Exception> {
+    let published = SLOTS.get(slot)?;
     // SAFETY: the stack has the arguments of the op's schema, and room for its results, as this
     // function requires.
     let call = AssertUnwindSafe(|| unsafe {
@@ -194,7 +200,7 @@ unsafe fn run(slot: usize, stack: *mut u64) {
         Ok(())
     });
     let text = match catch_unwind(call) {
-        Ok(Ok(())) => return,
+        Ok(Ok(())) => return None,
         Ok(Err(text)) => text,
         Err(panic) => {
             let text = panic.downcast_ref::<&str>().map(ToString::to_string);
@@ -204,7 +210,5 @@ unsafe fn run(slot: usize, stack: *mut u64) {
         }
     };
     let text = CString::new(text.replace('\0', "")).unwrap_or_default();
-    let exceptions = &published.torch.exceptions;
-    // SAFETY: nothing is left to drop here and in `boxed`, which may be unwound.
-    unsafe { exceptions.throw(text) }
+    Some(published.torch.exceptions.make(&text))
 }

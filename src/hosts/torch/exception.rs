@@ -2,10 +2,38 @@
 
 use crate::hosts::lookup::{address, loaded};
 use crate::hosts::{Host, HostError};
-use std::ffi::{CString, c_char, c_void};
+use std::ffi::{CStr, c_char, c_void};
 
 /// The names of the C++ runtime's library.
 const RUNTIMES: [&str; 3] = ["libstdc++.so.6", "libc++abi.1.dylib", "libc++abi.dylib"];
+
+/// A `std::runtime_error` that is to be thrown, once.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Exception {
+    object: *mut c_void,
+    exceptions: Exceptions,
+}
+
+impl Exception {
+    /// Throws the exception.
+    ///
+    /// # Safety
+    ///
+    /// It wasn't thrown before. The frames up to the C++ code that catches it have nothing to drop,
+    /// and may be unwound.
+    #[inline(always)]
+    pub(super) unsafe fn throw(self) -> ! {
+        let Exceptions {
+            throw,
+            type_info,
+            destroy,
+            ..
+        } = self.exceptions;
+        // SAFETY: the exception has its own type and destructor, and is thrown once, as this
+        // function requires; nothing here is left to drop.
+        unsafe { throw(self.object, type_info, destroy) }
+    }
+}
 
 /// What throws a `std::runtime_error`, as `throw` in C++ does by the Itanium C++ ABI.
 #[derive(Debug, Clone, Copy)]
@@ -59,21 +87,17 @@ impl Exceptions {
         }
     }
 
-    /// Throws an exception with this text.
-    ///
-    /// # Safety
-    ///
-    /// The frames up to the C++ code that catches it have nothing to drop, and may be unwound.
-    pub(super) unsafe fn throw(&self, text: CString) -> ! {
-        // SAFETY: a `std::runtime_error` is two pointers at most, and copies its text; the
-        // exception is constructed in memory of the runtime's, with its own type and destructor,
-        // and nothing here is left to drop when it is thrown.
-        unsafe {
-            let exception = (self.allocate)(16);
-            (self.construct)(exception, text.as_ptr());
-            drop(text);
-            (self.throw)(exception, self.type_info, self.destroy)
-        }
+    /// Makes an exception with this text, to be thrown.
+    pub(super) fn make(&self, text: &CStr) -> Exception {
+        // SAFETY: a `std::runtime_error` is two pointers at most, and copies its text; it is
+        // constructed in memory of the runtime's.
+        let object = unsafe {
+            let object = (self.allocate)(16);
+            (self.construct)(object, text.as_ptr());
+            object
+        };
+        let exceptions = *self;
+        Exception { object, exceptions }
     }
 
     /// Frees what C++ allocated by `new`.

@@ -59,9 +59,8 @@ impl Places {
         }
     }
 
-    /// Returns the arguments that one that is written may replace, a bit for each, if no
-    /// other is there: the kernel reads them from where it writes, which needs no other
-    /// alignment.
+    /// Returns the arguments that a written one may replace where they [are alone](are_alone), a
+    /// bit for each: the kernel reads them from where it writes, which needs no other alignment.
     #[cfg(feature = "hosts")]
     pub(super) fn replaceable(&self, written: usize) -> u32 {
         let pairs = self.pairs.iter().filter(|pair| {
