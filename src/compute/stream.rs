@@ -59,8 +59,9 @@ pub(crate) unsafe fn stream(from: *const u8, to: *mut u8, bytes: usize) {
 /// from one after the other.
 ///
 /// CPUs read ahead of several sequences of addresses. Of those without AVX-512 (Zen 3), four get up
-/// to twice as much as one. With it (Zen 5), one gets as much as the memory gives, and parts at
-/// some distances from each other take up to five times as long. On others nothing was measured.
+/// to twice as much as one. With it, one gets as much as the memory gives on Zen 5, where parts at
+/// some distances from each other take up to five times as long; and on Zen 4 folds of one are
+/// faster. On others nothing was measured.
 ///
 /// Builds with debug assertions, as tests are, do everything in turns.
 #[inline]

@@ -169,6 +169,20 @@ impl Usual {
         })
     }
 
+    /// Returns what a tensor's descriptor says; `None` where that is more.
+    #[inline]
+    pub(crate) fn from_tensor(tensor: &Tensor) -> Option<Self> {
+        let layout = tensor.layout();
+        (tensor.device() == Device::CPU && !tensor.is_padded()).then(|| Self {
+            first: tensor.data_ptr().cast_mut(),
+            dtype: tensor.dtype(),
+            rank: layout.rank(),
+            sizes: layout.shape().as_ptr().cast(),
+            strides: layout.strides().as_ptr(),
+            read_only: tensor.is_read_only(),
+        })
+    }
+
     /// Returns the descriptor, and its flags.
     #[inline]
     pub(crate) fn descriptor(&self) -> (DLTensor, Flags) {

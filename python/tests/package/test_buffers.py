@@ -186,6 +186,16 @@ def test_bytes_of_every_view_are_in_c_order():
     assert np.frombuffer(dlbridge.from_dlpack(x), "i2").tolist() == x.ravel().tolist()
 
 
+def test_buffer_of_as_many_dimensions_as_python_has_is_imported_with_its_strides():
+    row = np.arange(6.0).reshape((1,) * 62 + (2, 3))
+    for array in (row, row.swapaxes(-1, -2), row[..., ::-1]):
+        tensor = dlbridge.from_dlpack(memoryview(array))
+        assert tensor.data_ptr == array.ctypes.data and tensor.shape == array.shape
+        assert [stride * 8 for stride in tensor.strides[-2:]] == list(array.strides[-2:])
+        # An argument that is borrowed for a call, and fewer dimensions than NumPy's functions take.
+        assert dlbridge.ops.sum(memoryview(array)).tolist() == 15.0
+
+
 def test_small_buffers_equal_numpy():
     view = memoryview(dlbridge.asarray(5))
     assert (view.ndim, view.shape, view.tolist(), view.nbytes) == (0, (), 5, 8)

@@ -36,21 +36,22 @@ impl Entry {
         }
     }
 
-    /// Fills in what a descriptor without flags says.
+    /// Fills in what a descriptor says, as [`fill`](Self::fill) does, quickly in the usual case.
     ///
     /// # Safety
     ///
     /// The same as for [`fill`](Self::fill).
     #[inline(always)]
-    pub(in crate::python) unsafe fn fill_plain(
+    pub(in crate::python) unsafe fn fill_quickly(
         &mut self,
         descriptor: &DLTensor,
+        flags: Flags,
     ) -> Result<(), Refused> {
         // SAFETY: the descriptor is true for as long as the entry is in use.
         unsafe {
-            match Usual::from_descriptor(descriptor, Flags::empty()) {
+            match Usual::from_descriptor(descriptor, flags) {
                 Some(usual) => self.fill_or_validate(&usual),
-                None => self.fill(descriptor, Flags::empty()),
+                None => self.fill(descriptor, flags),
             }
         }
     }

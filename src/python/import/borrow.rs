@@ -5,13 +5,14 @@ mod own;
 
 use crate::dlpack::python::{Named, Offer, Table, Wish};
 use crate::dlpack::{Abi, Flags, Legacy, Versioned};
+use crate::interchange::Usual;
 use crate::python::borrows::{Entry, Keep, NoteWritten};
 use crate::python::cuda;
 use crate::python::error::Refused;
 use crate::python::frameworks::{
     CapsuleMethods, TableVendor, Time, numpy, torch, vendor_of_layout,
 };
-use crate::python::import::buffer::Buffer;
+use crate::python::import::buffer::{Buffer, Strides};
 use crate::python::import::capsule::{
     by_dlpack, by_method, flags_of, guard_capsule, is_immutable_in_legacy,
 };
@@ -149,16 +150,16 @@ impl Entry {
 
     /// Borrows a tensor of ours that isn't an object's.
     pub(in crate::python) fn borrow_tensor(&mut self, tensor: &Tensor) -> Result<(), Refused> {
-        let descriptor = tensor.describe();
-        if tensor.is_read_only() || tensor.is_padded() {
-            let mut flags = Flags::empty();
-            flags.set(Flags::READ_ONLY, tensor.is_read_only());
-            flags.set(Flags::IS_SUBBYTE_TYPE_PADDED, tensor.is_padded());
+        if let Some(usual) = Usual::from_tensor(tensor) {
             // SAFETY: the caller keeps the tensor for as long as the entry is used.
-            return unsafe { self.fill(&descriptor, flags) };
+            return unsafe { self.fill_or_validate(&usual) };
         }
+        let descriptor = tensor.describe();
+        let mut flags = Flags::empty();
+        flags.set(Flags::READ_ONLY, tensor.is_read_only());
+        flags.set(Flags::IS_SUBBYTE_TYPE_PADDED, tensor.is_padded());
         // SAFETY: the caller keeps the tensor for as long as the entry is used.
-        unsafe { self.fill_plain(&descriptor) }
+        unsafe { self.fill(&descriptor, flags) }
     }
 
     /// # Safety
@@ -188,7 +189,7 @@ impl Entry {
                 return unsafe { self.borrow_after_refusal(table, vendor, object, error) };
             };
             // SAFETY: the object keeps what the descriptor says.
-            return unsafe { self.fill_plain(descriptor) };
+            return unsafe { self.fill_quickly(descriptor, Flags::empty()) };
         }
         // SAFETY: the table was found in the object's type, which its functions are for.
         unsafe { self.borrow_by_owning(table, vendor, object) }
@@ -228,7 +229,7 @@ impl Entry {
         let managed = unsafe { table.own(object) };
         let managed = managed.map_err(|error| clarify(vendor, object, error))?;
         // SAFETY: the managed tensor keeps what the descriptor says.
-        unsafe { self.fill(managed.descriptor(), managed.flags()) }?;
+        unsafe { self.fill_quickly(managed.descriptor(), managed.flags()) }?;
         self.set_keep(Keep::Managed { _kept: managed });
         Ok(())
     }
@@ -242,10 +243,10 @@ impl Entry {
     }
 
     fn borrow_buffer(&mut self, buffer: Box<Buffer>) -> Result<(), Refused> {
-        let mut strides = Vec::new();
+        let mut strides = Strides::new();
         let (descriptor, flags) = buffer.describe(&mut strides)?;
         // SAFETY: a buffer keeps its memory until it is released; the strides are only read here.
-        unsafe { self.fill(&descriptor, flags) }?;
+        unsafe { self.fill_quickly(&descriptor, flags) }?;
         self.set_keep(Keep::Buffer { _kept: buffer });
         Ok(())
     }

@@ -19,6 +19,16 @@ use std::ptr;
 /// `PyBUF_MAX_NDIM`
 const MAX_RANK: usize = 64;
 
+/// Room for the strides that a buffer's descriptor points to.
+pub(in crate::python) struct Strides([MaybeUninit<i64>; MAX_RANK]);
+
+impl Strides {
+    #[inline]
+    pub(in crate::python) fn new() -> Self {
+        Self([const { MaybeUninit::uninit() }; MAX_RANK])
+    }
+}
+
 /// Returns whether objects of a type have the buffer protocol.
 pub(in crate::python) fn has_buffer(kind: &Bound<'_, PyType>) -> bool {
     // SAFETY: a type, to which there is a reference.
@@ -60,10 +70,7 @@ impl Buffer {
     }
 
     /// Returns what the buffer is as a tensor. Strides, in elements, are put into `strides`.
-    pub(in crate::python) fn describe(
-        &self,
-        strides: &mut Vec<i64>,
-    ) -> PyResult<(DLTensor, Flags)> {
+    pub(in crate::python) fn describe(&self, strides: &mut Strides) -> PyResult<(DLTensor, Flags)> {
         let Self(buffer) = self;
         let format = if buffer.format.is_null() {
             c"B"
@@ -123,7 +130,7 @@ impl Buffer {
                         ),
                     )));
                 }
-                strides.push((stride / size) as i64);
+                strides.0[axis].write((stride / size) as i64);
             }
         }
         let has_strides = !buffer.strides.is_null();
@@ -134,7 +141,7 @@ impl Buffer {
             dtype: dtype.into(),
             shape: buffer.shape.cast(),
             strides: if has_strides {
-                strides.as_mut_ptr()
+                strides.0.as_mut_ptr().cast()
             } else {
                 ptr::null_mut()
             },

@@ -12,7 +12,7 @@ use crate::interchange::Usual;
 use crate::python::cuda;
 use crate::python::error::{Refused, not_exchangeable, not_importable};
 use crate::python::frameworks::{TableVendor, Time, numpy, torch};
-use crate::python::import::buffer::Buffer;
+use crate::python::import::buffer::{Buffer, Strides};
 use crate::python::import::capsule::{self, guard_capsule};
 use crate::python::import::guard::{clarify, guard_table};
 use crate::python::import::type_cache::ImportPath;
@@ -189,11 +189,11 @@ fn instead_of_buffer(
 }
 
 fn of_buffer(buffer: Box<Buffer>) -> PyResult<Tensor> {
-    let mut strides = Vec::new();
+    let mut strides = Strides::new();
     let (descriptor, flags) = buffer.describe(&mut strides)?;
     let (owner, ()) = Owner::lend(buffer, |_| ());
     // SAFETY: the buffer keeps the memory until it is released, which dropping the owner does.
-    unsafe { Tensor::adopt(&descriptor, flags, owner) }.map_err(not_importable)
+    unsafe { of_descriptor(&descriptor, flags, owner) }
 }
 
 /// Borrows by a table what an owner keeps: an owned export would keep the tensor, which may get
