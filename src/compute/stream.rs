@@ -60,8 +60,8 @@ pub(crate) unsafe fn stream(from: *const u8, to: *mut u8, bytes: usize) {
 ///
 /// CPUs read ahead of several sequences of addresses. Of those without AVX-512 (Zen 3), four get up
 /// to twice as much as one. With it, one gets as much as the memory gives on Zen 5, where parts at
-/// some distances from each other take up to five times as long; and on Zen 4 folds of one are
-/// faster. On others nothing was measured.
+/// some distances from each other take up to five times as long; on Zen 4 one thread gains, and two
+/// may lose. On others nothing was measured.
 ///
 /// Builds with debug assertions, as tests are, do everything in turns.
 #[inline]

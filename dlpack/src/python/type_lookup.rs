@@ -76,7 +76,14 @@ macro_rules! attribute_of_type {
 ///
 /// A `TypeError` for a type that is not finished.
 pub fn mro<'py>(kind: &Bound<'py, PyType>) -> PyResult<Bound<'py, PyTuple>> {
-    Ok(attribute_of_type!(kind, "__mro__")?.cast_into::<PyTuple>()?)
+    let mro = attribute_of_type!(kind, "__mro__")?;
+    mro.cast_into::<PyTuple>().map_err(|_| {
+        let name = type_name(kind).unwrap_or_default();
+        pyo3::exceptions::PyTypeError::new_err(format!(
+            "expected an object of a finished type, got one of {name}, which has no method \
+             resolution order; call PyType_Ready for the type, or read an attribute of the object"
+        ))
+    })
 }
 
 /// Looks an attribute up in the dictionaries of a type and its base classes. Returns it as it is

@@ -192,7 +192,7 @@ def test_buffer_of_as_many_dimensions_as_python_has_is_imported_with_its_strides
         tensor = dlbridge.from_dlpack(memoryview(array))
         assert tensor.data_ptr == array.ctypes.data and tensor.shape == array.shape
         assert [stride * 8 for stride in tensor.strides[-2:]] == list(array.strides[-2:])
-        # An argument that is borrowed for a call, and fewer dimensions than NumPy's functions take.
+        # Borrowed for a call.
         assert dlbridge.ops.sum(memoryview(array)).tolist() == 15.0
 
 

@@ -371,3 +371,36 @@ class Lying:
 def test_pickled_broadcast_round_trips():
     t = dlbridge.arange(3).broadcast_to((4, 3))
     assert pickle.loads(pickle.dumps(t)).tolist() == [[0, 1, 2]] * 4
+
+
+def test_object_of_an_unfinished_type_is_refused():
+    # C code may use a type without PyType_Ready: Python finishes it when an attribute is read.
+    printed = in_new_process("""
+        import dlbridge
+        try:
+            from _testbuffer import ND_PIL, ndarray
+        except ImportError:
+            raise SystemExit(print("there is no such type"))
+        x = ndarray([1, 2], shape=[2], format="i", flags=ND_PIL)
+        if type.__dict__["__mro__"].__get__(ndarray) is not None:
+            raise SystemExit(print("there is no such type"))
+        for _ in range(2):
+            try:
+                dlbridge.from_dlpack(x)
+            except TypeError as error:
+                print(error)
+        x.shape
+        try:
+            dlbridge.from_dlpack(x)
+        except BufferError as error:
+            print(error)
+    """)
+    if printed == "there is no such type\n":
+        pytest.skip("this Python has no type that isn't finished")
+    text = (
+        "expected an object of a finished type, got one of ndarray, which has no method resolution "
+        "order; call PyType_Ready for the type, or read an attribute of the object"
+    )
+    *refusals, after = printed.splitlines()
+    assert refusals == [text, text]
+    assert after == "ndarray cannot be represented without suboffsets"

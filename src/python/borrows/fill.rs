@@ -36,13 +36,13 @@ impl Entry {
         }
     }
 
-    /// Fills in what a descriptor says, as [`fill`](Self::fill) does, quickly in the usual case.
+    /// Fills in what a descriptor says: quickly in the usual case, else by the validator.
     ///
     /// # Safety
     ///
-    /// The same as for [`fill`](Self::fill).
+    /// The descriptor is true for as long as the entry is in use.
     #[inline(always)]
-    pub(in crate::python) unsafe fn fill_quickly(
+    pub(in crate::python) unsafe fn fill(
         &mut self,
         descriptor: &DLTensor,
         flags: Flags,
@@ -51,7 +51,7 @@ impl Entry {
         unsafe {
             match Usual::from_descriptor(descriptor, flags) {
                 Some(usual) => self.fill_or_validate(&usual),
-                None => self.fill(descriptor, flags),
+                None => self.validate(descriptor, flags),
             }
         }
     }
@@ -72,7 +72,7 @@ impl Entry {
                 return Ok(());
             }
             let (descriptor, flags) = usual.descriptor();
-            self.fill(&descriptor, flags)
+            self.validate(&descriptor, flags)
         }
     }
 
@@ -215,11 +215,7 @@ impl Entry {
     ///
     /// The descriptor is true for as long as the entry is in use.
     #[inline]
-    pub(in crate::python) unsafe fn fill(
-        &mut self,
-        descriptor: &DLTensor,
-        flags: Flags,
-    ) -> Result<(), Refused> {
+    unsafe fn validate(&mut self, descriptor: &DLTensor, flags: Flags) -> Result<(), Refused> {
         self.become_scalar();
         // SAFETY: a true descriptor has as many numbers as its rank says; the layout is a scalar's.
         let described = unsafe { Described::read(descriptor, flags, &mut self.layout) };

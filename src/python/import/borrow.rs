@@ -189,7 +189,7 @@ impl Entry {
                 return unsafe { self.borrow_after_refusal(table, vendor, object, error) };
             };
             // SAFETY: the object keeps what the descriptor says.
-            return unsafe { self.fill_quickly(descriptor, Flags::empty()) };
+            return unsafe { self.fill(descriptor, Flags::empty()) };
         }
         // SAFETY: the table was found in the object's type, which its functions are for.
         unsafe { self.borrow_by_owning(table, vendor, object) }
@@ -229,7 +229,7 @@ impl Entry {
         let managed = unsafe { table.own(object) };
         let managed = managed.map_err(|error| clarify(vendor, object, error))?;
         // SAFETY: the managed tensor keeps what the descriptor says.
-        unsafe { self.fill_quickly(managed.descriptor(), managed.flags()) }?;
+        unsafe { self.fill(managed.descriptor(), managed.flags()) }?;
         self.set_keep(Keep::Managed { _kept: managed });
         Ok(())
     }
@@ -246,7 +246,7 @@ impl Entry {
         let mut strides = Strides::new();
         let (descriptor, flags) = buffer.describe(&mut strides)?;
         // SAFETY: a buffer keeps its memory until it is released; the strides are only read here.
-        unsafe { self.fill_quickly(&descriptor, flags) }?;
+        unsafe { self.fill(&descriptor, flags) }?;
         self.set_keep(Keep::Buffer { _kept: buffer });
         Ok(())
     }
