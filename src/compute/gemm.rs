@@ -86,7 +86,7 @@ mod sealed {
 }
 
 macro_rules! factors {
-    ($($T:ty => $O:ty, $Unit:ty $(, $Avx512:ty, $Amx:ident from $least:expr)?;)*) => {$(
+    ($($T:ty => $O:ty, $Unit:ty $(, $level:ident $Vectors:ty, $Amx:ident from $least:expr)?;)*) => {$(
         impl Factor<$O> for $T {}
         impl sealed::Sealed<$O> for $T {
             unsafe fn multiply(
@@ -103,8 +103,8 @@ macro_rules! factors {
                             return batch::multiply::<lanes::amx::$Amx, $T, $O>(sizes, a, b, out);
                         }
                         #[cfg(all(target_arch = "x86_64", not(miri)))]
-                        if Level::current() >= Level::Avx512 {
-                            return batch::multiply::<$Avx512, $T, $O>(sizes, a, b, out);
+                        if Level::current() >= Level::$level {
+                            return batch::multiply::<$Vectors, $T, $O>(sizes, a, b, out);
                         }
                     )?
                     batch::multiply::<$Unit, $T, $O>(sizes, a, b, out);
@@ -132,10 +132,10 @@ factors! {
     f64 => f64, f64;
     f16 => f16, f32;
     f16 => f32, f32;
-    bf16 => bf16, f32, lanes::avx512::BfPair, BfRow from 1 << 17;
-    bf16 => f32, f32, lanes::avx512::BfPair, BfRow from 1 << 17;
-    i8 => i8, lanes::portable::Pair, lanes::avx512::Quad, ByteRow from 1 << 22;
-    i8 => i32, lanes::portable::Pair, lanes::avx512::Quad, ByteRow from 1 << 22;
+    bf16 => bf16, f32, Avx512Bf16 lanes::avx512::BfPair, BfRow from 1 << 17;
+    bf16 => f32, f32, Avx512Bf16 lanes::avx512::BfPair, BfRow from 1 << 17;
+    i8 => i8, lanes::portable::Pair, Avx512 lanes::avx512::Quad, ByteRow from 1 << 22;
+    i8 => i32, lanes::portable::Pair, Avx512 lanes::avx512::Quad, ByteRow from 1 << 22;
     u8 => i32, lanes::portable::Pair;
     i16 => i16, lanes::portable::Pair;
     i32 => i32, i32;

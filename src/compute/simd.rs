@@ -17,8 +17,10 @@ pub enum Level {
     Baseline,
     /// AVX2, FMA and F16C: vectors of 32 bytes.
     Avx2,
-    /// AVX-512 F, BW, DQ, VL, VNNI and BF16: vectors of 64 bytes.
+    /// AVX-512 F, BW, DQ, VL and VNNI: vectors of 64 bytes.
     Avx512,
+    /// The same, and AVX-512 BF16 for products of matrices of bfloat16.
+    Avx512Bf16,
     /// The same, and AMX for products of matrices of bfloat16 and of 8-bit integers: tiles of 16
     /// rows of 64 bytes.
     Amx,
@@ -26,7 +28,13 @@ pub enum Level {
 
 impl Level {
     /// All levels, from the least one.
-    pub const ALL: [Self; 4] = [Self::Baseline, Self::Avx2, Self::Avx512, Self::Amx];
+    pub const ALL: [Self; 5] = [
+        Self::Baseline,
+        Self::Avx2,
+        Self::Avx512,
+        Self::Avx512Bf16,
+        Self::Amx,
+    ];
 
     /// Returns the name, as in `DLBRIDGE_SIMD`.
     pub const fn name(self) -> &'static str {
@@ -34,6 +42,7 @@ impl Level {
             Self::Baseline => "baseline",
             Self::Avx2 => "avx2",
             Self::Avx512 => "avx512",
+            Self::Avx512Bf16 => "avx512bf16",
             Self::Amx => "amx",
         }
     }
@@ -58,12 +67,24 @@ impl Level {
                     && is_x86_feature_detected!("avx512dq")
                     && is_x86_feature_detected!("avx512vl")
                     && is_x86_feature_detected!("avx512vnni")
-                    && is_x86_feature_detected!("avx512bf16")
             }
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            Self::Amx => Self::Avx512.is_available() && has_amx(),
+            Self::Avx512Bf16 => {
+                Self::Avx512.is_available() && is_x86_feature_detected!("avx512bf16")
+            }
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Self::Amx => Self::Avx512Bf16.is_available() && has_amx(),
             #[cfg(any(not(target_arch = "x86_64"), miri))]
-            Self::Avx2 | Self::Avx512 | Self::Amx => false,
+            Self::Avx2 | Self::Avx512 | Self::Avx512Bf16 | Self::Amx => false,
+        }
+    }
+
+    /// Returns the level that loops are compiled for: the highest one that isn't above this one
+    /// and differs from those below it in more than products of matrices.
+    pub const fn of_loops(self) -> Self {
+        match self {
+            Self::Avx512Bf16 | Self::Amx => Self::Avx512,
+            level => level,
         }
     }
 
@@ -225,16 +246,16 @@ impl Simd for Baseline {
 levels! {
     Avx2, run_avx2, "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt";
     Avx512, run_avx512,
-        "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512bf16";
+        "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni";
 }
 
 /// Runs a routine that was compiled for the [current level](Level::current).
 #[inline]
 pub fn dispatch<R: Routine>(routine: R) -> R::Output {
-    match Level::current() {
+    match Level::current().of_loops() {
         // SAFETY: a level is current only if `Level::is_available` found its features in this CPU.
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        Level::Avx512 | Level::Amx => unsafe { run_avx512(routine) },
+        Level::Avx512 => unsafe { run_avx512(routine) },
         // SAFETY: as `with_level` and `process_level` check it, the CPU has the level's features.
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         Level::Avx2 => unsafe { run_avx2(routine) },
@@ -279,10 +300,7 @@ mod tests {
     #[test]
     fn with_level_runs_the_code_of_that_level() {
         for level in Level::ALL.into_iter().filter(|level| level.is_available()) {
-            assert_eq!(
-                with_level(level, || dispatch(Name)),
-                level.min(Level::Avx512)
-            );
+            assert_eq!(with_level(level, || dispatch(Name)), level.of_loops());
             assert_eq!(with_level(level, Level::current), level);
         }
         assert_eq!(forced(), None);
@@ -312,7 +330,7 @@ mod tests {
         let error = "sse9".parse::<Level>().unwrap_err();
         assert_eq!(
             error,
-            "expected one of baseline, avx2, avx512, amx, got \"sse9\""
+            "expected one of baseline, avx2, avx512, avx512bf16, amx, got \"sse9\""
         );
     }
 }

@@ -14,7 +14,13 @@ IS_KNOWN = sys.platform == "linux" and platform.machine() == "x86_64"
 pytestmark = pytest.mark.skipif(not IS_KNOWN, reason="reads the flags that Linux lists on x86-64")
 
 # What Linux calls an instruction set that the level is the first one with.
-FLAGS = {"baseline": "sse2", "avx2": "avx2", "avx512": "avx512_bf16", "amx": "amx_bf16"}
+FLAGS = {
+    "baseline": "sse2",
+    "avx2": "avx2",
+    "avx512": "avx512_vnni",
+    "avx512bf16": "avx512_bf16",
+    "amx": "amx_bf16",
+}
 
 # Sums of products of small numbers, which are exact in every dtype; and whether the process has
 # asked the system for tiles.

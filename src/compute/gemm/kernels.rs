@@ -123,7 +123,9 @@ macro_rules! compiled {
 compiled! {
     baseline, baseline_dots;
     avx2, avx2_dots, "avx2,fma";
-    avx512, avx512_dots, "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512bf16";
+    avx512, avx512_dots, "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni";
+    avx512bf16, avx512bf16_dots,
+        "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512bf16";
 }
 
 macro_rules! tiles {
@@ -155,9 +157,9 @@ macro_rules! kernels {
             type Sum = $Sum;
 
             fn tiles(level: Level) -> &'static Tiles<Self, $Sum> {
-                match level {
+                match level.of_loops() {
                     #[cfg(all(target_arch = "x86_64", not(miri)))]
-                    Level::Avx512 | Level::Amx => {
+                    Level::Avx512 => {
                         tiles!(avx512, avx512_dots, $avx512, 2, 16, [1 2 3 4 5 6 7 8 9 10 11 12 13 14], SECOND_CACHE)
                     }
                     $(
@@ -188,10 +190,10 @@ impl Kernels for of_avx512::BfPair {
 
     fn tiles(level: Level) -> &'static Tiles<Self, f32> {
         assert!(
-            level >= Level::Avx512,
+            level >= Level::Avx512Bf16,
             "other levels multiply bfloat16 as f32"
         );
-        tiles!(avx512, avx512_dots, of_avx512::BfPairs, 2, 16, [1 2 3 4 5 6 7 8 9 10 11 12 13 14], SECOND_CACHE)
+        tiles!(avx512bf16, avx512bf16_dots, of_avx512::BfPairs, 2, 16, [1 2 3 4 5 6 7 8 9 10 11 12 13 14], SECOND_CACHE)
     }
 }
 
