@@ -4,11 +4,23 @@
 //! helper, works itself, withdraws the invitations that weren't taken, and waits for the helpers
 //! that came: one that wakes too late costs nothing. Threads look for invitations for a while
 //! before they sleep, as one loop is often followed by another one.
+//!
+//! Where the threads of another library's pool look for work, too, a helper finds no idle CPU. To
+//! be there when it is needed it avoids that of the owner, and sleeps at once rather than giving
+//! way: who gives way waits for milliseconds, and who is woken doesn't.
 
+mod cpu;
+#[cfg(all(unix, not(miri)))]
+mod fork;
+mod wait;
+
+#[cfg(test)]
+mod tests;
+
+use self::wait::wait;
 use super::simd;
 use std::any::Any;
 use std::cell::Cell;
-use std::hint;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr;
@@ -17,11 +29,18 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-/// How often a thread looks before it gives way to others.
-const SPINS: usize = 64;
-
-/// How long a thread looks for the next invitation, or for helpers to leave, before it sleeps.
+/// How long a thread looks for the next invitation before it sleeps, or for helpers to leave at
+/// least.
 const AWAKE: Duration = Duration::from_micros(100);
+
+/// Giving way for so long means that another thread was at work on the CPU.
+const LATE: Duration = Duration::from_micros(50);
+
+/// The waits that a helper spends asleep after that.
+const ASLEEP: usize = 100;
+
+/// The longest time that a thread looks for helpers to leave.
+const LONG: Duration = Duration::from_millis(10);
 
 /// The pool of this process, once it has one.
 static POOL: AtomicPtr<Pool> = AtomicPtr::new(ptr::null_mut());
@@ -55,6 +74,8 @@ struct Pool {
     invitations: AtomicUsize,
     /// Threads that have a job of their own at the moment.
     owners: AtomicUsize,
+    /// The CPU of the thread that left the last invitations, if the system said.
+    owners_cpu: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -101,8 +122,9 @@ pub(super) fn run(parts: usize, threads: usize, function: &(dyn Fn(usize) + Sync
         panic: Mutex::new(None),
         level: simd::forced(),
     };
+    let begin = Instant::now();
     pool.invite(&job, helpers, threads - 1);
-    let retire = OnDrop(|| pool.retire(&job));
+    let retire = OnDrop(|| pool.retire(&job, begin));
     job.work();
     drop(retire);
     let panic = lock(&job.panic).take();
@@ -159,13 +181,14 @@ impl Pool {
     fn new_of_process(known: *mut Self, process: u32) -> &'static Self {
         // First, so that no process has a pool that its children would take for theirs.
         #[cfg(all(unix, not(miri)))]
-        fork::forget_in_children();
+        fork::call_in_children(forget);
         let new = Box::into_raw(Box::new(Self {
             process,
             shared: Mutex::default(),
             wake: Condvar::new(),
             invitations: AtomicUsize::new(0),
             owners: AtomicUsize::new(0),
+            owners_cpu: AtomicUsize::new(usize::MAX),
         }));
         match POOL.compare_exchange(known, new, Ordering::AcqRel, Ordering::Acquire) {
             // SAFETY: it was just made, and is never freed: its threads use it until the process
@@ -189,6 +212,8 @@ impl Pool {
         shared
             .invitations
             .extend((0..helpers).map(|_| Invitation(job)));
+        let cpu = cpu::current().unwrap_or(usize::MAX);
+        self.owners_cpu.store(cpu, Ordering::Relaxed);
         self.invitations
             .store(shared.invitations.len(), Ordering::Release);
         while shared.threads < shared.invitations.len().min(most) {
@@ -206,8 +231,10 @@ impl Pool {
         }
     }
 
-    /// Withdraws a job's invitations and waits for its helpers.
-    fn retire(&self, job: &Job) {
+    /// Withdraws a job's invitations and waits for its helpers: awake for as long as it worked on
+    /// the job, as the system often puts a thread that was asleep on the CPU of the one that wakes
+    /// it.
+    fn retire(&self, job: &Job, begin: Instant) {
         // The lock also makes sure that helpers that took an invitation are counted from here on.
         let mut shared = lock(&self.shared);
         shared
@@ -216,7 +243,8 @@ impl Pool {
         self.invitations
             .store(shared.invitations.len(), Ordering::Release);
         drop(shared);
-        if wait(AWAKE, || job.helpers.load(Ordering::Acquire) == 0) {
+        let done = || job.helpers.load(Ordering::Acquire) == 0;
+        if done() || wait(begin.elapsed().clamp(AWAKE, LONG), done).has_happened {
             return;
         }
         while job.helpers.load(Ordering::Acquire) > 0 {
@@ -226,8 +254,9 @@ impl Pool {
 
     /// Helps with one job after the other.
     fn help(&'static self) {
+        let mut place = Place::new();
         loop {
-            let Invitation(job) = self.next_invitation();
+            let Invitation(job) = self.next_invitation(&mut place);
             // SAFETY: its owner waits for this helper, which `next_invitation` counted.
             let owner = unsafe {
                 let job = &*job;
@@ -243,16 +272,26 @@ impl Pool {
     }
 
     /// Takes an invitation, and counts this thread among the job's helpers.
-    fn next_invitation(&self) -> Invitation {
-        wait(AWAKE, || self.invitations.load(Ordering::Relaxed) > 0);
-        let mut shared = lock(&self.shared);
+    fn next_invitation(&self, place: &mut Place) -> Invitation {
         loop {
-            if let Some(invitation) = shared.invitations.pop() {
-                self.invitations
-                    .store(shared.invitations.len(), Ordering::Release);
-                // SAFETY: a job is retired only after its invitations were withdrawn, which needs
-                // the lock that this thread has.
-                unsafe { (*invitation.0).helpers.fetch_add(1, Ordering::Relaxed) };
+            let is_invited = || self.invitations.load(Ordering::Relaxed) > 0;
+            let is_invited = match place.asleep.checked_sub(1) {
+                Some(left) => {
+                    place.asleep = left;
+                    is_invited()
+                }
+                None => {
+                    let waited = wait(AWAKE, is_invited);
+                    if waited.gave_way > LATE {
+                        place.asleep = ASLEEP;
+                    }
+                    waited.has_happened
+                }
+            };
+            let _away = (place.is_behind && !is_invited)
+                .then(|| cpu::Away::from(self.owners_cpu.load(Ordering::Relaxed)));
+            let mut shared = lock(&self.shared);
+            if let Some(invitation) = self.take(&mut shared) {
                 return invitation;
             }
             shared.asleep += 1;
@@ -261,57 +300,56 @@ impl Pool {
                 .wait(shared)
                 .unwrap_or_else(PoisonError::into_inner);
             shared.asleep -= 1;
-        }
-    }
-}
-
-/// Looks for a while whether something has happened, and returns whether it has. It gives way to
-/// other threads, of which one may be what it waits for, and have no other CPU.
-fn wait(time: Duration, has_happened: impl Fn() -> bool) -> bool {
-    let begin = Instant::now();
-    loop {
-        for _ in 0..SPINS {
-            if has_happened() {
-                return true;
+            let taken = self.take(&mut shared);
+            drop(shared);
+            if let Some(cpu) = cpu::current()
+                && cpu == self.owners_cpu.load(Ordering::Relaxed)
+            {
+                place.is_behind = true;
+                drop(cpu::Away::from(cpu));
             }
-            hint::spin_loop();
+            if let Some(invitation) = taken {
+                return invitation;
+            }
         }
-        if begin.elapsed() >= time {
-            return false;
-        }
-        thread::yield_now();
+    }
+
+    /// Takes an invitation, if there is one.
+    fn take(&self, shared: &mut Shared) -> Option<Invitation> {
+        let invitation = shared.invitations.pop()?;
+        self.invitations
+            .store(shared.invitations.len(), Ordering::Release);
+        // SAFETY: a job is retired only after its invitations were withdrawn, which needs the lock
+        // that the caller has.
+        unsafe { (*invitation.0).helpers.fetch_add(1, Ordering::Relaxed) };
+        Some(invitation)
     }
 }
 
-/// Threads aren't forked: the child of a fork begins without a pool.
-#[cfg(all(unix, not(miri)))]
-mod fork {
-    use super::POOL;
-    use std::ffi::c_int;
-    use std::ptr;
-    use std::sync::atomic::{AtomicBool, Ordering};
+/// What a helper has learned about the CPUs that it is put on.
+struct Place {
+    /// Whether it was woken on the CPU of the owner that woke it, behind which it comes too late.
+    /// Where that happens once, it happens each time.
+    is_behind: bool,
+    /// The waits from now on that it spends asleep, as other threads want its CPU.
+    asleep: usize,
+}
 
-    type Handler = Option<extern "C" fn()>;
-
-    unsafe extern "C" {
-        fn pthread_atfork(prepare: Handler, parent: Handler, child: Handler) -> c_int;
-    }
-
-    extern "C" fn forget() {
-        POOL.store(ptr::null_mut(), Ordering::Release);
-    }
-
-    /// Has children of later forks forget the pool.
-    pub(super) fn forget_in_children() {
-        // No lock that the child of a fork could find locked: registering twice does no harm.
-        static REGISTERED: AtomicBool = AtomicBool::new(false);
-        if !REGISTERED.load(Ordering::Acquire) {
-            // SAFETY: the handler writes an atomic and does nothing else, which is allowed in the
-            // child of a fork. Without memory for it a child has the parent's pool, but no helpers.
-            unsafe { pthread_atfork(None, None, Some(forget)) };
-            REGISTERED.store(true, Ordering::Release);
+impl Place {
+    fn new() -> Self {
+        Self {
+            // Builds with debug assertions, as tests are, always take it for behind.
+            is_behind: cfg!(debug_assertions),
+            asleep: 0,
         }
     }
+}
+
+/// Threads aren't forked: the child of a fork begins without a pool. Without memory for the handler
+/// it has the parent's pool, but no helpers.
+#[cfg(all(unix, not(miri)))]
+extern "C" fn forget() {
+    POOL.store(ptr::null_mut(), Ordering::Release);
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -323,65 +361,5 @@ struct OnDrop<F: FnMut()>(F);
 impl<F: FnMut()> Drop for OnDrop<F> {
     fn drop(&mut self) {
         self.0();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::sync::atomic::AtomicBool;
-
-    #[test]
-    fn run_returns_after_every_part_of_many_jobs() {
-        let rounds = if cfg!(miri) { 20 } else { 5_000 };
-        for round in 0..rounds {
-            let parts = round % 7 + 1;
-            let done: Vec<_> = (0..parts).map(|_| AtomicUsize::new(0)).collect();
-            run(parts, 3, &|part| {
-                done[part].fetch_add(1, Ordering::Relaxed);
-            });
-            assert!(done.iter().all(|done| done.load(Ordering::Relaxed) == 1));
-        }
-    }
-
-    #[test]
-    fn run_from_many_threads_does_every_part() {
-        let rounds = if cfg!(miri) { 3 } else { 500 };
-        thread::scope(|scope| {
-            for _ in 0..4 {
-                scope.spawn(|| {
-                    for _ in 0..rounds {
-                        let sum = AtomicUsize::new(0);
-                        run(10, 4, &|part| {
-                            sum.fetch_add(part, Ordering::Relaxed);
-                        });
-                        assert_eq!(sum.into_inner(), 45);
-                    }
-                });
-            }
-        });
-    }
-
-    #[test]
-    fn run_passes_a_panic_on_and_can_be_used_again() {
-        for _ in 0..20 {
-            let panics = || run(8, 3, &|part| assert_ne!(part, 5, "on purpose"));
-            assert!(catch_unwind(panics).is_err());
-            run(8, 3, &|_| {});
-        }
-    }
-
-    #[test]
-    fn run_inside_a_part_stays_on_its_thread() {
-        let moved = AtomicBool::new(false);
-        run(4, 3, &|_| {
-            let outer = thread::current().id();
-            run(4, 3, &|_| {
-                if thread::current().id() != outer {
-                    moved.store(true, Ordering::Relaxed);
-                }
-            });
-        });
-        assert!(!moved.into_inner());
     }
 }
