@@ -166,10 +166,13 @@ unsafe fn by_step<U: Unit<T>, T: Copy + Default, const ROWS: bool>(
             if first + U::GROUP <= depth {
                 let mut begin = 0;
                 while begin + 16 <= lanes {
-                    for lane in begin..begin + 16 {
-                        let element = |at: usize| *step.offset(at as isize * from.inner).add(lane);
-                        to.add(lane).write(unit::<U, T, ROWS>(element));
+                    // All are read first: compilers take what is written for what is read next.
+                    let mut units = [U::default(); 16];
+                    for (at, to) in units.iter_mut().enumerate() {
+                        let lane = step.add(begin + at);
+                        *to = unit::<U, T, ROWS>(|at| *lane.offset(at as isize * from.inner));
                     }
+                    to.add(begin).cast::<[U; 16]>().write(units);
                     begin += 16;
                 }
                 for lane in begin..lanes {

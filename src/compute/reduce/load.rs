@@ -84,6 +84,10 @@ impl Load for HalfFloats {
                 return loaded;
             }
         }
-        row.map(Self::load)
+        let mut loaded = [0.0; L];
+        for at in 0..L {
+            loaded[at] = Self::load(row[at]);
+        }
+        loaded
     }
 }

@@ -246,15 +246,26 @@ fn sums<T: Sums>(block: &[T], center: T::Wide) -> (f64, f64) {
 
 #[inline(always)]
 fn join<W: Copy + Into<f64>>(lanes: [W; LANES]) -> f64 {
-    let mut wide = lanes.map(Into::into);
-    let mut width = LANES / 2;
-    while width > 0 {
-        for at in 0..width {
-            wide[at] += wide[at + width];
-        }
-        width /= 2;
+    // A loop, as the functions of arrays stay calls where crates aren't optimized as a whole.
+    let mut wide = [0.0; LANES];
+    for at in 0..LANES {
+        wide[at] = lanes[at].into();
     }
-    wide[0]
+    // Lengths are constants, so that these loops are unrolled and vectorised.
+    add_halves::<32>(&mut wide);
+    add_halves::<16>(&mut wide);
+    add_halves::<8>(&mut wide);
+    add_halves::<4>(&mut wide);
+    add_halves::<2>(&mut wide);
+    wide[0] + wide[1]
+}
+
+/// Adds to the first lanes as many lanes after them.
+#[inline(always)]
+fn add_halves<const HALF: usize>(lanes: &mut [f64; LANES]) {
+    for at in 0..HALF {
+        lanes[at] += lanes[at + HALF];
+    }
 }
 
 /// Rows of contiguous elements, one for each result.
@@ -290,7 +301,10 @@ impl<T: Sums> Routine for Across<'_, T> {
                         row(at),
                     );
                 }
-                let centers = sums.map(|sum| T::round(sum.into() / count));
+                let mut centers = none;
+                for at in 0..columns {
+                    centers[at] = T::round(sums[at].into() / count);
+                }
                 (sums, squares) = (none, none);
                 for at in 0..some {
                     add_row(
