@@ -17,7 +17,7 @@ mod wait;
 #[cfg(test)]
 mod tests;
 
-use self::wait::wait;
+use self::wait::{Waited, wait};
 use super::simd;
 use std::any::Any;
 use std::cell::Cell;
@@ -33,11 +33,8 @@ use std::time::{Duration, Instant};
 /// least.
 const AWAKE: Duration = Duration::from_micros(100);
 
-/// Giving way for so long means that another thread was at work on the CPU.
-const LATE: Duration = Duration::from_micros(50);
-
-/// The waits that a helper spends asleep after that.
-const ASLEEP: usize = 100;
+/// The waits that a helper spends asleep after another thread had its CPU twice in turn.
+const ASLEEP: usize = 500;
 
 /// The longest time that a thread looks for helpers to leave.
 const LONG: Duration = Duration::from_millis(10);
@@ -244,7 +241,8 @@ impl Pool {
             .store(shared.invitations.len(), Ordering::Release);
         drop(shared);
         let done = || job.helpers.load(Ordering::Acquire) == 0;
-        if done() || wait(begin.elapsed().clamp(AWAKE, LONG), done).has_happened {
+        let time = begin.elapsed().clamp(AWAKE, LONG);
+        if done() || matches!(wait(time, done), Waited::Happened) {
             return;
         }
         while job.helpers.load(Ordering::Acquire) > 0 {
@@ -274,39 +272,27 @@ impl Pool {
     /// Takes an invitation, and counts this thread among the job's helpers.
     fn next_invitation(&self, place: &mut Place) -> Invitation {
         loop {
-            let is_invited = || self.invitations.load(Ordering::Relaxed) > 0;
-            let is_invited = match place.asleep.checked_sub(1) {
-                Some(left) => {
-                    place.asleep = left;
-                    is_invited()
+            place.wait(|| self.invitations.load(Ordering::Relaxed) > 0);
+            let taken = {
+                let _away = (place.is_behind && self.invitations.load(Ordering::Relaxed) == 0)
+                    .then(|| cpu::Away::from(self.owners_cpu.load(Ordering::Relaxed)));
+                let mut shared = lock(&self.shared);
+                if let Some(invitation) = self.take(&mut shared) {
+                    return invitation;
                 }
-                None => {
-                    let waited = wait(AWAKE, is_invited);
-                    if waited.gave_way > LATE {
-                        place.asleep = ASLEEP;
-                    }
-                    waited.has_happened
-                }
+                shared.asleep += 1;
+                shared = self
+                    .wake
+                    .wait(shared)
+                    .unwrap_or_else(PoisonError::into_inner);
+                shared.asleep -= 1;
+                self.take(&mut shared)
             };
-            let _away = (place.is_behind && !is_invited)
-                .then(|| cpu::Away::from(self.owners_cpu.load(Ordering::Relaxed)));
-            let mut shared = lock(&self.shared);
-            if let Some(invitation) = self.take(&mut shared) {
-                return invitation;
-            }
-            shared.asleep += 1;
-            shared = self
-                .wake
-                .wait(shared)
-                .unwrap_or_else(PoisonError::into_inner);
-            shared.asleep -= 1;
-            let taken = self.take(&mut shared);
-            drop(shared);
             if let Some(cpu) = cpu::current()
                 && cpu == self.owners_cpu.load(Ordering::Relaxed)
             {
                 place.is_behind = true;
-                drop(cpu::Away::from(cpu));
+                cpu::leave(cpu);
             }
             if let Some(invitation) = taken {
                 return invitation;
@@ -331,6 +317,8 @@ struct Place {
     /// Whether it was woken on the CPU of the owner that woke it, behind which it comes too late.
     /// Where that happens once, it happens each time.
     is_behind: bool,
+    /// Whether other threads had its CPU when it last waited awake.
+    was_late: bool,
     /// The waits from now on that it spends asleep, as other threads want its CPU.
     asleep: usize,
 }
@@ -340,13 +328,26 @@ impl Place {
         Self {
             // Builds with debug assertions, as tests are, always take it for behind.
             is_behind: cfg!(debug_assertions),
+            was_late: false,
             asleep: 0,
         }
     }
+
+    /// Looks for a while whether something has happened, unless other threads want the CPU.
+    fn wait(&mut self, has_happened: impl Fn() -> bool) {
+        if self.asleep > 0 {
+            self.asleep -= 1;
+            return;
+        }
+        let is_late = matches!(wait(AWAKE, has_happened), Waited::Late);
+        if is_late && self.was_late {
+            self.asleep = ASLEEP;
+        }
+        self.was_late = is_late && !self.was_late;
+    }
 }
 
-/// Threads aren't forked: the child of a fork begins without a pool. Without memory for the handler
-/// it has the parent's pool, but no helpers.
+/// Threads aren't forked: the child of a fork begins without a pool.
 #[cfg(all(unix, not(miri)))]
 extern "C" fn forget() {
     POOL.store(ptr::null_mut(), Ordering::Release);

@@ -58,6 +58,8 @@ impl Level {
                     && is_x86_feature_detected!("f16c")
                     && is_x86_feature_detected!("bmi1")
                     && is_x86_feature_detected!("bmi2")
+                    && is_x86_feature_detected!("lzcnt")
+                    && is_x86_feature_detected!("popcnt")
             }
             #[cfg(all(target_arch = "x86_64", not(miri)))]
             Self::Avx512 => {

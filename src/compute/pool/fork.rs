@@ -1,4 +1,4 @@
-//! What the child of a fork does first.
+//! Functions that the child of a fork calls first.
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -54,3 +54,17 @@ fn run_inside_a_part_stays_on_its_thread() {
     });
     assert!(!moved.into_inner());
 }
+
+#[test]
+#[cfg(all(target_os = "linux", not(miri)))]
+fn helpers_that_slept_may_run_on_every_cpu_again() {
+    let all = cpu::allowed(cpu::THIS);
+    for _ in 0..20 {
+        // Long enough for helpers to fall asleep, and for those that are woken to take parts.
+        thread::sleep(Duration::from_millis(1));
+        run(6, 3, &|_| {
+            assert_eq!(cpu::allowed(cpu::THIS), all);
+            thread::sleep(Duration::from_millis(1));
+        });
+    }
+}

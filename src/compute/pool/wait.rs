@@ -7,36 +7,39 @@ use std::time::{Duration, Instant};
 /// How often a thread looks before it gives way to others.
 const SPINS: usize = 64;
 
+/// Giving way for so long means that another thread was at work on the CPU.
+const LATE: Duration = Duration::from_micros(500);
+
 /// How a wait ended.
-pub(super) struct Waited {
-    pub(super) has_happened: bool,
-    /// The longest time that it gave way.
-    pub(super) gave_way: Duration,
+pub(super) enum Waited {
+    /// It has happened.
+    Happened,
+    /// Not yet.
+    InVain,
+    /// Not yet, and another thread had the CPU meanwhile.
+    Late,
 }
 
 /// Looks for a while whether something has happened. It gives way to other threads, of which one
 /// may be what it waits for, and have no other CPU.
 pub(super) fn wait(time: Duration, has_happened: impl Fn() -> bool) -> Waited {
     let begin = Instant::now();
-    let mut gave_way = Duration::ZERO;
+    let mut is_late = false;
     loop {
         for _ in 0..SPINS {
             if has_happened() {
-                return Waited {
-                    has_happened: true,
-                    gave_way,
-                };
+                return Waited::Happened;
             }
             hint::spin_loop();
         }
+        if is_late {
+            return Waited::Late;
+        }
         let before = begin.elapsed();
         if before >= time {
-            return Waited {
-                has_happened: false,
-                gave_way,
-            };
+            return Waited::InVain;
         }
         thread::yield_now();
-        gave_way = gave_way.max(begin.elapsed() - before);
+        is_late = begin.elapsed().saturating_sub(before) > LATE;
     }
 }

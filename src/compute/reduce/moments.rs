@@ -251,6 +251,7 @@ fn join<W: Copy + Into<f64>>(lanes: [W; LANES]) -> f64 {
     for at in 0..LANES {
         wide[at] = lanes[at].into();
     }
+    const { assert!(LANES == 64, "halves are those of 64") };
     // Lengths are constants, so that these loops are unrolled and vectorised.
     add_halves::<32>(&mut wide);
     add_halves::<16>(&mut wide);
