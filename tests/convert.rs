@@ -18,9 +18,7 @@ fn reals() -> impl Iterator<Item = DType> {
 }
 
 fn levels() -> impl Iterator<Item = Level> {
-    Level::ALL
-        .into_iter()
-        .filter(|level| level.is_available() && level.of_loops() == *level)
+    Level::loops()
 }
 
 /// Returns how many bytes an element takes that isn't packed.

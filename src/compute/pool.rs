@@ -272,9 +272,10 @@ impl Pool {
     /// Takes an invitation, and counts this thread among the job's helpers.
     fn next_invitation(&self, place: &mut Place) -> Invitation {
         loop {
-            place.wait(|| self.invitations.load(Ordering::Relaxed) > 0);
+            let is_invited = || self.invitations.load(Ordering::Relaxed) > 0;
+            place.wait(is_invited);
             let taken = {
-                let _away = (place.is_behind && self.invitations.load(Ordering::Relaxed) == 0)
+                let _away = (place.is_behind && !is_invited())
                     .then(|| cpu::Away::from(self.owners_cpu.load(Ordering::Relaxed)));
                 let mut shared = lock(&self.shared);
                 if let Some(invitation) = self.take(&mut shared) {

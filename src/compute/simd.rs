@@ -81,9 +81,25 @@ impl Level {
         }
     }
 
-    /// Returns the level that loops are compiled for: the highest one that isn't above this one
-    /// and differs from those below it in more than products of matrices.
-    pub const fn of_loops(self) -> Self {
+    /// Returns the levels that this CPU has and whose loops differ, from the least one: others add
+    /// instructions for products of matrices alone.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use dlbridge::compute::{Level, with_level};
+    ///
+    /// for level in Level::loops() {
+    ///     assert_eq!(with_level(level, Level::current), level);
+    /// }
+    /// ```
+    pub fn loops() -> impl Iterator<Item = Self> {
+        let is_own = |level: &Self| level.of_loops() == *level && level.is_available();
+        Self::ALL.into_iter().filter(is_own)
+    }
+
+    /// Returns the level whose loops run at this one.
+    pub(super) const fn of_loops(self) -> Self {
         match self {
             Self::Avx512Bf16 | Self::Amx => Self::Avx512,
             level => level,
@@ -302,7 +318,10 @@ mod tests {
     #[test]
     fn with_level_runs_the_code_of_that_level() {
         for level in Level::ALL.into_iter().filter(|level| level.is_available()) {
-            assert_eq!(with_level(level, || dispatch(Name)), level.of_loops());
+            assert_eq!(
+                with_level(level, || dispatch(Name)),
+                level.min(Level::Avx512)
+            );
             assert_eq!(with_level(level, Level::current), level);
         }
         assert_eq!(forced(), None);

@@ -129,9 +129,7 @@ fn check_sums(x: &[f32], rows: usize, columns: usize) {
 
 /// Calls a function at each level that the CPU has.
 fn at_each_level(function: impl Fn()) {
-    let levels = Level::ALL
-        .into_iter()
-        .filter(|level| level.is_available() && level.of_loops() == *level);
+    let levels = Level::loops();
     levels.for_each(|level| with_level(level, &function));
 }
 
